@@ -105,7 +105,8 @@ func documents(t *testing.T) []string {
 	if err != nil || len(here) == 0 {
 		t.Fatalf("documents = %v (%v), want some", here, err)
 	}
-	return append(here, filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md"), filepath.Join("..", "SECURITY.md"), filepath.Join("..", "CHANGELOG.md"))
+	return append(here, filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md"),
+		filepath.Join("..", "SECURITY.md"), filepath.Join("..", "CHANGELOG.md"))
 }
 
 func read(t *testing.T, file string) string {

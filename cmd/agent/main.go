@@ -159,7 +159,8 @@ func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if o.Git.Memory, err = agent.MemoryLimit(memoryFile); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to find how much memory git may have, so it is not limited, and may end this container")
+		klog.FromContext(ctx).Error(err,
+			"Failed to find how much memory git may have, so it is not limited, and may end this container")
 	}
 	if o.store.Budget > 0 {
 		o.Git.Room, o.Git.MaxFiles = o.store.Room, o.store.MaxFiles()

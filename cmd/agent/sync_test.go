@@ -240,7 +240,8 @@ func TestThrottlingHost(t *testing.T) {
 			})
 			eventually(t, "the host is polled later", func() bool {
 				status, err := p.status()
-				return err == nil && status.NextSyncMilliseconds != nil && *status.NextSyncMilliseconds > (5*period/2).Milliseconds()
+				return err == nil && status.NextSyncMilliseconds != nil &&
+					*status.NextSyncMilliseconds > (5*period/2).Milliseconds()
 			})
 			if got := polls.Load(); got > 4 {
 				t.Errorf("%d polls, want fewer", got)

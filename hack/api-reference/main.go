@@ -108,7 +108,8 @@ func readExamples(folder, version string) ([]example, error) {
 			}
 			about, rest = append(about, text), below
 		}
-		examples = append(examples, example{File: filepath.ToSlash(file), About: strings.Join(about, "\n"), Manifest: strings.TrimSpace(rest)})
+		examples = append(examples, example{File: filepath.ToSlash(file), About: strings.Join(about, "\n"),
+			Manifest: strings.TrimSpace(rest)})
 	}
 	return examples, nil
 }
@@ -122,7 +123,8 @@ func definitionOf(typ reflect.Type, definitions map[string]common.OpenAPIDefinit
 	}
 	definition, ok := definitions[named.OpenAPIModelName()]
 	if !ok {
-		return spec.Schema{}, fmt.Errorf("OpenAPI does not define %s: generate the code of the types first", named.OpenAPIModelName())
+		return spec.Schema{}, fmt.Errorf("OpenAPI does not define %s: generate the code of the types first",
+			named.OpenAPIModelName())
 	}
 	return definition.Schema, nil
 }

@@ -51,7 +51,8 @@ func structures(root reflect.Type, definitions map[string]common.OpenAPIDefiniti
 				Name: name, Type: typeName(goField.Type, root),
 				Required: slices.Contains(schema.Required, name), Description: oneLine(property.Description),
 			})
-			if below := element(goField.Type); below.Kind() == reflect.Struct && below.PkgPath() == root.PkgPath() && !seen[below] {
+			if below := element(goField.Type); below.Kind() == reflect.Struct &&
+				below.PkgPath() == root.PkgPath() && !seen[below] {
 				seen[below] = true
 				queue = append(queue, below)
 			}

@@ -40,7 +40,8 @@ func TestStructures(t *testing.T) {
 		field.Description = ""
 		fields = append(fields, field)
 	}
-	want := []apiField{{Name: "gitRepo", Type: "string", Required: true}, {Name: "deploymentName", Type: "string", Required: true}, {Name: "replicas", Type: "integer"}}
+	want := []apiField{{Name: "gitRepo", Type: "string", Required: true},
+		{Name: "deploymentName", Type: "string", Required: true}, {Name: "replicas", Type: "integer"}}
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields of the spec = %+v, want %+v in the order of the Go type", fields, want)
 	}

@@ -73,7 +73,8 @@ func applyAPIServices(ctx context.Context, registration aggregator.Interface, ca
 }
 
 // apiServicesAvailable returns an error until clients can use the API.
-func apiServicesAvailable(ctx context.Context, registration aggregator.Interface, client discovery.DiscoveryInterface) error {
+func apiServicesAvailable(ctx context.Context, registration aggregator.Interface,
+	client discovery.DiscoveryInterface) error {
 	for _, version := range websiteVersions {
 		name := apiServiceName(version.name)
 		apiService, err := registration.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
@@ -101,7 +102,10 @@ func apiServicesAvailable(ctx context.Context, registration aggregator.Interface
 	}
 	for _, version := range websiteVersions {
 		want := schema.GroupVersion{Group: websiteGroup, Version: version.name}.String()
-		if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == want && len(l.APIResources) > 0 }) {
+		if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool {
+			return l.GroupVersion == want &&
+				len(l.APIResources) > 0
+		}) {
 			return errors.New("discovery does not list the resources of " + want + " yet")
 		}
 	}

@@ -119,7 +119,8 @@ func buildKubernetes(ctx context.Context, t toolchain, options Options, p *progr
 }
 
 // buildCached makes sure that the programs of sets are in the cache.
-func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, sets []programSet, p *progress) (programs, error) {
+func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, sets []programSet,
+	p *progress) (programs, error) {
 	paths := programs{}
 	var targets []target
 	var versions []string
@@ -241,7 +242,8 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 	var targets []target
 	for _, program := range set.programs {
 		c := compilation{dir: dir, pkg: program.pkg, ldflags: ldflags}
-		targets = append(targets, target{name: program.name, path: filepath.Join(directory, program.name), packages: program.packages,
+		targets = append(targets, target{name: program.name, path: filepath.Join(directory, program.name),
+			packages: program.packages,
 			build: func(ctx context.Context, out string, s *step) error {
 				c := c
 				c.out = out

@@ -26,7 +26,8 @@ func testRepo(t *testing.T) string {
 
 func TestVersionComesFromGoMod(t *testing.T) {
 	dir := t.TempDir()
-	writeTestFile(t, filepath.Join(dir, "go.mod"), "module example.org/m\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.99.7 // indirect\n\tk8s.io/api v0.99.7\n)\n")
+	writeTestFile(t, filepath.Join(dir, "go.mod"), "module example.org/m\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes "+
+		"v1.99.7 // indirect\n\tk8s.io/api v0.99.7\n)\n")
 	m, err := readModule(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,8 @@ func TestVersionFlags(t *testing.T) {
 // directories.
 func TestStagingReplacements(t *testing.T) {
 	dir := t.TempDir()
-	writeTestFile(t, filepath.Join(dir, "go.mod"), "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\texample.org/a => example.org/b v1.0.0\n)\n")
+	writeTestFile(t, filepath.Join(dir, "go.mod"), "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => "+
+		"./staging/src/k8s.io/api\n\texample.org/a => example.org/b v1.0.0\n)\n")
 	m, err := readModule(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +91,8 @@ func TestRequiredVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"", required} {
-		if dir, err := kubernetesModuleOf(t.Context(), toolchain{}, version, repo, t.TempDir(), newProgress(&strings.Builder{})); err != nil || dir != kubernetesModule {
+		if dir, err := kubernetesModuleOf(t.Context(), toolchain{}, version, repo, t.TempDir(),
+			newProgress(&strings.Builder{})); err != nil || dir != kubernetesModule {
 			t.Errorf("version %q is built from %s, %v", version, dir, err)
 		}
 	}
@@ -149,7 +152,8 @@ func TestEverySetNamesItsVersionAndPrograms(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kubelet, kubeProxy, kwok, kwokStages} {
+	for _, want := range []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kubelet, kubeProxy,
+		kwok, kwokStages} {
 		if !names[want] {
 			t.Errorf("nothing builds %s", want)
 		}

@@ -35,7 +35,9 @@ func newChecker(c *credentials) (*checker, error) {
 
 // clientTLS verifies servers by ca and authenticates with pair.
 func clientTLS(ca, pair *keyPair) (*tls.Config, error) {
-	config, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca.certPEM, CertData: pair.certPEM, KeyData: pair.keyPEM}})
+	config, err := rest.TLSConfigFor(
+		&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca.certPEM, CertData: pair.certPEM, KeyData: pair.keyPEM}},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("loading the client certificate of %s: %w", pair.cert.Subject.CommonName, err)
 	}

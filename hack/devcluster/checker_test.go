@@ -27,7 +27,8 @@ func serve(t *testing.T, l layout, name string, clients *keyPair, handler http.H
 	pool := x509.NewCertPool()
 	pool.AddCert(clients.cert)
 	server := httptest.NewUnstartedServer(handler)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool,
+		ClientAuth: tls.RequireAndVerifyClientCert}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused clients are part of the test
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -68,7 +69,8 @@ func TestChecker(t *testing.T) {
 		t.Error("etcd's certificate was taken for a component's")
 	}
 	answer = http.StatusInternalServerError
-	if err := check.url(ctx, component+"/readyz"); err == nil || !strings.Contains(err.Error(), "[-]etcd failed") || strings.Contains(err.Error(), "ping") {
+	if err := check.url(ctx, component+"/readyz"); err == nil || !strings.Contains(err.Error(), "[-]etcd failed") ||
+		strings.Contains(err.Error(), "ping") {
 		t.Errorf("an unready component gives %v, want the failed check alone", err)
 	}
 }

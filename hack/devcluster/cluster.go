@@ -115,7 +115,8 @@ func (c *Cluster) Processes() []string {
 // StartController starts another website-controller, on a free port, with the flags of the
 // first one followed by extraArgs, and waits until it is ready. url is the URL of its metrics
 // and health.
-func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
+func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (p *Process,
+	url string, err error) {
 	port, err := c.portFor(name, websiteController)
 	if err != nil {
 		return nil, "", err
@@ -130,7 +131,8 @@ func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ..
 // StartKubeAPIServer starts another kube-apiserver with the same store and credentials, on a
 // free port, with the flags of the first one followed by extraArgs, and waits until it is
 // ready.
-func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
+func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process,
+	url string, err error) {
 	port, err := c.portFor(name, kubeAPIServer)
 	if err != nil {
 		return nil, "", err
@@ -174,7 +176,8 @@ func (c *Cluster) crashed() error {
 
 // await waits until done returns nil. It fails at once if a component crashes, and
 // after timeout with the last error of done.
-func (c *Cluster) await(ctx context.Context, what string, timeout time.Duration, done func(context.Context) error) error {
+func (c *Cluster) await(ctx context.Context, what string, timeout time.Duration,
+	done func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		if err := c.crashed(); err != nil {

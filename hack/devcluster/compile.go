@@ -20,7 +20,8 @@ type compilation struct {
 // run builds the program and reports what Go is doing, after a prefix. Its error ends with the last lines
 // that Go printed.
 func (c compilation) run(ctx context.Context, s *step, prefix string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags="+c.ldflags, "-o", c.out, c.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags="+c.ldflags,
+		"-o", c.out, c.pkg)
 	cmd.Dir, cmd.Env = c.dir, goEnv()
 	interrupt(cmd)
 	stderr, err := cmd.StderrPipe()

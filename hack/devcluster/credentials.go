@@ -46,8 +46,10 @@ var identities = []struct {
 	{kubeScheduler, "system:kube-scheduler", nil},
 	// Certificates for ServiceAccounts, with the groups of a token: these components have
 	// only the permissions of artifacts/rbac.
-	{websiteAPIServer, "system:serviceaccount:" + websiteNamespace + ":" + websiteAPIServer, serviceAccountGroups(websiteNamespace)},
-	{websiteController, "system:serviceaccount:" + websiteNamespace + ":" + websiteController, serviceAccountGroups(websiteNamespace)},
+	{websiteAPIServer, "system:serviceaccount:" + websiteNamespace + ":" + websiteAPIServer,
+		serviceAccountGroups(websiteNamespace)},
+	{websiteController, "system:serviceaccount:" + websiteNamespace + ":" + websiteController,
+		serviceAccountGroups(websiteNamespace)},
 }
 
 func serviceAccountGroups(namespace string) []string {
@@ -78,9 +80,11 @@ func makeCredentials(l layout, host string) error {
 		}
 	}
 	local := func(names ...string) leaf {
-		return leaf{commonName: "localhost", dns: append([]string{"localhost"}, names...), ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true}
+		return leaf{commonName: "localhost", dns: append([]string{"localhost"}, names...),
+			ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true}
 	}
-	apiServer := local("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+	apiServer := local("kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc.cluster.local")
 	apiServer.ips = append(apiServer.ips, net.ParseIP(serviceIP))
 	if host != "" {
 		apiServer.ips = append(apiServer.ips, net.ParseIP(host))
@@ -144,7 +148,8 @@ func ensureServiceAccountKey(l layout) error {
 	if err != nil {
 		return fmt.Errorf("encoding the public key of service account tokens: %w", err)
 	}
-	return writeFile(serviceAccountPublicKey(l), pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), 0o644)
+	return writeFile(serviceAccountPublicKey(l),
+		pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), 0o644)
 }
 
 func serviceAccountPublicKey(l layout) string { return filepath.Join(l.pki(), serviceAccount+".pub") }

@@ -60,7 +60,8 @@ func (c *Cluster) example(ctx context.Context) (website *unstructured.Unstructur
 }
 
 // applyWebsite creates a Website unless it exists, and waits until it is available.
-func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstructured, how string) (existed bool, err error) {
+func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstructured,
+	how string) (existed bool, err error) {
 	config, err := c.AdminConfig()
 	if err != nil {
 		return false, err

@@ -96,11 +96,13 @@ func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 	l := c.plan.layout
 	// The second wildcard is for previews of the example.
 	names := []string{HostDomain, "*." + HostDomain, "*." + exampleName + "." + HostDomain}
-	if err := makeLeaf(l, gatewayCertificate, c.credentials.cluster, leaf{commonName: HostDomain, dns: names, server: true}); err != nil {
+	if err := makeLeaf(l, gatewayCertificate, c.credentials.cluster,
+		leaf{commonName: HostDomain, dns: names, server: true}); err != nil {
 		return step.failed(err)
 	}
 	var objects strings.Builder
-	if err := gatewayObjects.Execute(&objects, map[string]string{"Namespace": GatewayNamespace, "Name": GatewayName, "Certificate": gatewayCertificate}); err != nil {
+	if err := gatewayObjects.Execute(&objects, map[string]string{"Namespace": GatewayNamespace, "Name": GatewayName,
+		"Certificate": gatewayCertificate}); err != nil {
 		return step.failed(fmt.Errorf("building the Gateway: %w", err))
 	}
 	secret, stderr, err := c.Kubectl(ctx, "create", "secret", "tls", gatewayCertificate, "--namespace="+GatewayNamespace,
@@ -109,7 +111,8 @@ func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 		return step.failed(fmt.Errorf("building the Secret of the Gateway: %w: %s", err, strings.TrimSpace(stderr)))
 	}
 	apply := func(stdin, file string) error {
-		_, stderr, err := c.KubectlWith(ctx, KubectlOptions{Stdin: strings.NewReader(stdin)}, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "--filename="+file)
+		_, stderr, err := c.KubectlWith(ctx, KubectlOptions{Stdin: strings.NewReader(stdin)}, "apply", "--server-side",
+			"--force-conflicts", "--field-manager="+fieldManager, "--filename="+file)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
 		}
@@ -119,7 +122,8 @@ func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 	if err := apply("", definitions); err != nil {
 		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w", err))
 	}
-	if _, stderr, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "--filename="+definitions); err != nil {
+	if _, stderr, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s",
+		"--filename="+definitions); err != nil {
 		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w: %s", err, strings.TrimSpace(stderr)))
 	}
 	if err := c.forgetDiscovery(); err != nil {
@@ -128,6 +132,7 @@ func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 	if err := apply(objects.String()+"---\n"+secret, "-"); err != nil {
 		return step.failed(fmt.Errorf("creating the Gateway: %w", err))
 	}
-	step.done("%s of %s, Gateway %s of namespace %s", filepath.Base(definitions), gatewayAPIModule, GatewayName, GatewayNamespace)
+	step.done("%s of %s, Gateway %s of namespace %s", filepath.Base(definitions), gatewayAPIModule, GatewayName,
+		GatewayNamespace)
 	return c.startStage(ctx, stage)
 }

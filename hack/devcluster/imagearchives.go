@@ -81,9 +81,10 @@ func pruneArchives(used string, now time.Time) error {
 
 // target is the image's archive in the cache.
 func (r recipe) target(p *plan, archive string) target {
-	return target{name: filepath.Base(archive), path: archive, build: func(ctx context.Context, out string, s *step) error {
-		return r.make(ctx, p, out, func(what string) { s.set("%s", what) })
-	}}
+	return target{name: filepath.Base(archive), path: archive,
+		build: func(ctx context.Context, out string, s *step) error {
+			return r.make(ctx, p, out, func(what string) { s.set("%s", what) })
+		}}
 }
 
 // make writes the image's archive.
@@ -100,7 +101,8 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 		say("fetching Debian's " + strings.Join(r.packages, ", ") + " and what it needs")
 		files, err := image.DownloadDebian(ctx, node.Apt, filepath.Dir(out), r.packages...)
 		if err != nil {
-			return fmt.Errorf("%w: neither an image registry nor Debian packages, from which images are built, can be downloaded (NODE=simulated needs no images): %w", ErrUnsuitable, err)
+			return fmt.Errorf("%w: neither an image registry nor Debian packages, from which images are built, can be "+
+				"downloaded (NODE=simulated needs no images): %w", ErrUnsuitable, err)
 		}
 		say(fmt.Sprintf("unpacking %d packages", len(files)))
 		if err := layer.AddDebian(ctx, files...); err != nil {

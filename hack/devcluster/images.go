@@ -59,10 +59,13 @@ var shell = []string{"dash", "coreutils", "grep", "sed"}
 var recipes = []recipe{
 	{
 		name: pauseImage, local: true, program: pauseStandIn, what: "a stand-in for the pause image",
-		config: v1.Config{Entrypoint: []string{"/" + pauseStandIn}, User: "65535:65535", Labels: map[string]string{standInLabel: "pause"}},
+		config: v1.Config{Entrypoint: []string{"/" + pauseStandIn}, User: "65535:65535",
+			Labels: map[string]string{standInLabel: "pause"}},
 	},
-	{name: images.APIServer, local: true, product: true, program: websiteAPIServer, what: "website-apiserver of this repository"},
-	{name: images.Controller, local: true, product: true, program: websiteController, what: "website-controller of this repository"},
+	{name: images.APIServer, local: true, product: true, program: websiteAPIServer,
+		what: "website-apiserver of this repository"},
+	{name: images.Controller, local: true, product: true, program: websiteController,
+		what: "website-controller of this repository"},
 	{name: images.Agent, local: true, product: true, program: websiteAgent, what: "website-agent of this repository"},
 	{
 		name: nginxImage, packages: append([]string{"nginx-light"}, shell...), what: "Debian's nginx",
@@ -85,7 +88,8 @@ var recipes = []recipe{
 
 // provideImages provides the images of the product and of Websites on the node.
 func (c *Cluster) provideImages(ctx context.Context) error {
-	given := map[string]string{gitSyncImage: c.plan.options.GitSyncImageArchive, nginxImage: c.plan.options.NginxImageArchive}
+	given := map[string]string{gitSyncImage: c.plan.options.GitSyncImageArchive,
+		nginxImage: c.plan.options.NginxImageArchive}
 	for _, r := range recipes {
 		if r.given = given[r.name]; r.given != "" {
 			r.what = "the image in " + r.given
@@ -175,5 +179,6 @@ func registryAnswers(ctx context.Context, host string) error {
 
 // ctr runs containerd's client in the node.
 func (c *Cluster) ctr(ctx context.Context, args ...string) (string, error) {
-	return c.RunOnNode(ctx, c.plan.programs[ctr], append([]string{"--address=" + containerdSocket, "--namespace=" + imageNamespace}, args...)...)
+	return c.RunOnNode(ctx, c.plan.programs[ctr],
+		append([]string{"--address=" + containerdSocket, "--namespace=" + imageNamespace}, args...)...)
 }

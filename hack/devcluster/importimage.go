@@ -28,7 +28,8 @@ func (c *Cluster) WriteImporter(path string) error {
 	if p == nil || !p.Running() {
 		return errors.New("the cluster has no real node, or it has ended")
 	}
-	script := fmt.Sprintf("#!/bin/sh\nexec nsenter --target=%d --pid --net --mount -- %s --address=%s --namespace=%s images import --no-unpack \"$1\"\n",
+	script := fmt.Sprintf("#!/bin/sh\nexec nsenter --target=%d --pid --net --mount -- %s --address=%s --namespace=%s "+
+		"images import --no-unpack \"$1\"\n",
 		p.PID(), c.plan.programs[ctr], containerdSocket, imageNamespace)
 	return os.WriteFile(path, []byte(script), 0o755)
 }
@@ -55,5 +56,7 @@ func writeProgram(archive, name, at string, program []byte) (err error) {
 		return fmt.Errorf("writing the image: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return image.Write(file, name, v1.Config{Entrypoint: []string{at}, Labels: map[string]string{standInLabel: path.Base(at)}}, layer)
+	return image.Write(
+		file, name, v1.Config{Entrypoint: []string{at}, Labels: map[string]string{standInLabel: path.Base(at)}}, layer,
+	)
 }

@@ -105,7 +105,8 @@ func writeInstallation(l layout, repo string, archives map[string]string, contro
 	var base string
 	if err == nil {
 		// Kustomize rejects absolute paths.
-		base, err = filepath.Rel(filepath.Join(directory, filepath.Base(l.installation())), filepath.Join(repo, "artifacts", "default"))
+		base, err = filepath.Rel(filepath.Join(directory, filepath.Base(l.installation())),
+			filepath.Join(repo, "artifacts", "default"))
 	}
 	if err != nil {
 		return fmt.Errorf("finding the manifests of the installation: %w", err)
@@ -114,8 +115,9 @@ func writeInstallation(l layout, repo string, archives map[string]string, contro
 	for _, w := range workloads {
 		annotations := map[string]any{"annotations": map[string]string{archiveLabel: archives[w.name]}}
 		patch, err := json.Marshal(map[string]any{
-			"apiVersion": appsv1.SchemeGroupVersion.String(), "kind": w.kind, "metadata": map[string]string{"name": w.name, "namespace": websiteNamespace},
-			"spec": map[string]any{"template": map[string]any{"metadata": annotations}},
+			"apiVersion": appsv1.SchemeGroupVersion.String(), "kind": w.kind,
+			"metadata": map[string]string{"name": w.name, "namespace": websiteNamespace},
+			"spec":     map[string]any{"template": map[string]any{"metadata": annotations}},
 		})
 		if err != nil {
 			return fmt.Errorf("encoding a patch of the installation: %w", err)
@@ -123,15 +125,21 @@ func writeInstallation(l layout, repo string, archives map[string]string, contro
 		patches = append(patches, map[string]string{"patch": string(patch)})
 	}
 	for _, flag := range controllerFlags {
-		patch, err := json.Marshal([]any{map[string]string{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": flag}})
+		patch, err := json.Marshal(
+			[]any{map[string]string{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": flag}},
+		)
 		if err != nil {
 			return fmt.Errorf("encoding a patch of the installation: %w", err)
 		}
-		patches = append(patches, map[string]any{"patch": string(patch), "target": map[string]string{"kind": "Deployment", "name": websiteController}})
+		patches = append(
+			patches, map[string]any{"patch": string(patch),
+				"target": map[string]string{"kind": "Deployment", "name": websiteController}},
+		)
 	}
 	// JSON is YAML.
 	data, err := json.MarshalIndent(map[string]any{
-		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{base}, "patches": patches,
+		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{base},
+		"patches": patches,
 	}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the installation: %w", err)
@@ -149,14 +157,16 @@ func rolledOut(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("reading StatefulSet %s: %w", websiteAPIServer, err)
 	}
-	if s := server.Status; s.ObservedGeneration < server.Generation || s.UpdateRevision != s.CurrentRevision || s.ReadyReplicas < *server.Spec.Replicas {
+	if s := server.Status; s.ObservedGeneration < server.Generation || s.UpdateRevision != s.CurrentRevision ||
+		s.ReadyReplicas < *server.Spec.Replicas {
 		return notRolledOut(ctx, client, websiteAPIServer)
 	}
 	controller, err := client.AppsV1().Deployments(websiteNamespace).Get(ctx, websiteController, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading Deployment %s: %w", websiteController, err)
 	}
-	if s := controller.Status; s.ObservedGeneration < controller.Generation || s.Replicas != s.UpdatedReplicas || s.AvailableReplicas < *controller.Spec.Replicas {
+	if s := controller.Status; s.ObservedGeneration < controller.Generation || s.Replicas != s.UpdatedReplicas ||
+		s.AvailableReplicas < *controller.Spec.Replicas {
 		return notRolledOut(ctx, client, websiteController)
 	}
 	return nil
@@ -177,7 +187,8 @@ func notRolledOut(ctx context.Context, client kubernetes.Interface, program stri
 }
 
 func podsOf(ctx context.Context, client kubernetes.Interface, program string) ([]corev1.Pod, error) {
-	pods, err := client.CoreV1().Pods(websiteNamespace).List(ctx, metav1.ListOptions{LabelSelector: programLabel + "=" + program})
+	pods, err := client.CoreV1().Pods(websiteNamespace).List(ctx,
+		metav1.ListOptions{LabelSelector: programLabel + "=" + program})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", program, err)
 	}
@@ -190,13 +201,15 @@ func podWaits(pod *corev1.Pod) string {
 		waiting, last := status.State.Waiting, status.LastTerminationState.Terminated
 		switch {
 		case waiting != nil && last != nil:
-			return fmt.Sprintf("%s: its container ended with exit code %d: kubectl logs --previous --namespace=%s %s", waiting.Reason, last.ExitCode, pod.Namespace, pod.Name)
+			return fmt.Sprintf("%s: its container ended with exit code %d: kubectl logs --previous --namespace=%s %s",
+				waiting.Reason, last.ExitCode, pod.Namespace, pod.Name)
 		case waiting != nil:
 			return strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": ")
 		}
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue || condition.Type != corev1.PodScheduled && condition.Type != corev1.PodReady {
+		if condition.Status == corev1.ConditionTrue || condition.Type != corev1.PodScheduled &&
+			condition.Type != corev1.PodReady {
 			continue
 		}
 		return strings.TrimSuffix(condition.Reason+": "+condition.Message, ": ")

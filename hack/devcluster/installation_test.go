@@ -43,7 +43,8 @@ func TestInstallation(t *testing.T) {
 	if len(kustomization.Resources) != 1 || filepath.IsAbs(kustomization.Resources[0]) {
 		t.Fatalf("the resources are %v", kustomization.Resources)
 	}
-	if found, err := filepath.EvalSymlinks(filepath.Join(l.installation(), kustomization.Resources[0])); err != nil || found != artifacts {
+	if found, err := filepath.EvalSymlinks(filepath.Join(l.installation(), kustomization.Resources[0])); err != nil ||
+		found != artifacts {
 		t.Errorf("%s leads to %s, %v, want %s", kustomization.Resources[0], found, err, artifacts)
 	}
 	if len(kustomization.Patches) != len(workloads)+1 {
@@ -53,7 +54,8 @@ func TestInstallation(t *testing.T) {
 		t.Errorf("the patch with the flags of website-controller is %s", flag)
 	}
 	for i, w := range workloads {
-		if patch := kustomization.Patches[i].Patch; !strings.Contains(patch, w.kind) || !strings.Contains(patch, archives[w.name]) {
+		if patch := kustomization.Patches[i].Patch; !strings.Contains(patch, w.kind) ||
+			!strings.Contains(patch, archives[w.name]) {
 			t.Errorf("the patch of %s is %s", w.name, patch)
 		}
 	}
@@ -87,27 +89,39 @@ func TestProductArchives(t *testing.T) {
 }
 
 func TestPodWaits(t *testing.T) {
-	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus, reason,
+		message string) corev1.PodCondition {
 		return corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message}
 	}
-	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}
+	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+		Message: "no such image"}}
 	for name, test := range map[string]struct {
 		status corev1.PodStatus
 		want   string
 	}{
-		"new":           {corev1.PodStatus{Phase: corev1.PodPending}, "Pending"},
-		"unschedulable": {corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "too little memory")}}, "Unschedulable: too little memory"},
-		"no image":      {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: waiting}}}, "ImagePullBackOff: no such image"},
+		"new": {corev1.PodStatus{Phase: corev1.PodPending}, "Pending"},
+		"unschedulable": {
+			corev1.PodStatus{
+				Conditions: []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable",
+					"too little memory")},
+			}, "Unschedulable: too little memory",
+		},
+		"no image": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: waiting}}},
+			"ImagePullBackOff: no such image"},
 		"crash-looping": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}},
 		}}}, "CrashLoopBackOff: its container ended with exit code 2: kubectl logs --previous --namespace=ns pod"},
 		"not ready": {corev1.PodStatus{Conditions: []corev1.PodCondition{
-			condition(corev1.PodScheduled, corev1.ConditionTrue, "", ""), condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", ""),
+			condition(corev1.PodScheduled, corev1.ConditionTrue, "", ""),
+			condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", ""),
 		}}, "ContainersNotReady"},
-		"ready": {corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue, "", "")}}, ""},
+		"ready": {
+			corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue, "", "")}}, "",
+		},
 	} {
-		if got := podWaits(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}, Status: test.status}); got != test.want {
+		if got := podWaits(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"},
+			Status: test.status}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -135,7 +149,8 @@ func TestModeStays(t *testing.T) {
 		}
 	}
 	for external, ok := range map[bool]bool{false: true, true: false} {
-		if err := s.chooseStore(l, external); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "make down") {
+		if err := s.chooseStore(l, external); (err == nil) != ok ||
+			err != nil && !strings.Contains(err.Error(), "make down") {
 			t.Errorf("embedded etcd, then external %t: %v", external, err)
 		}
 	}

@@ -32,7 +32,8 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr s
 }
 
 // KubectlWith is Kubectl with options.
-func (c *Cluster) KubectlWith(ctx context.Context, o KubectlOptions, args ...string) (stdout, stderr string, err error) {
+func (c *Cluster) KubectlWith(ctx context.Context, o KubectlOptions, args ...string) (stdout,
+	stderr string, err error) {
 	if o.Kubeconfig == "" {
 		o.Kubeconfig = c.Kubeconfig()
 	}

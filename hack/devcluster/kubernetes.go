@@ -13,7 +13,8 @@ import (
 
 // kubernetesModuleOf returns the directory of the module that builds a version of Kubernetes:
 // hack/kubernetes, or for another version one in the cache.
-func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cacheDir string, p *progress) (string, error) {
+func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cacheDir string,
+	p *progress) (string, error) {
 	if version == "" {
 		return kubernetesModule, nil
 	}
@@ -67,7 +68,8 @@ func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, d
 	if err != nil {
 		return err
 	}
-	edits := []string{"mod", "edit", "-module=kubernetes", "-toolchain=" + t.goVersion, "-require=k8s.io/kubernetes@" + version}
+	edits := []string{"mod", "edit", "-module=kubernetes", "-toolchain=" + t.goVersion,
+		"-require=k8s.io/kubernetes@" + version}
 	if _, err := output(ctx, temp, "go", append(edits, stagingReplacements(m, version)...)...); err != nil {
 		return fmt.Errorf("writing go.mod: %w", err)
 	}

@@ -56,7 +56,8 @@ func (l layout) kubeconfig(name string) string {
 
 // make creates the directories, readable only by their owner: they contain keys.
 func (l layout) make() error {
-	for _, dir := range []string{l.dir, l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.kubeconfigs()} {
+	for _, dir := range []string{l.dir, l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(),
+		l.kubeconfigs()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("creating the state directory: %w", err)
 		}
@@ -72,7 +73,8 @@ func (l layout) remove() error {
 	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
-	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.websiteEtcdData(), l.websiteEtcdReplicas(), l.kubeconfigs(),
+	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.websiteEtcdData(),
+		l.websiteEtcdReplicas(), l.kubeconfigs(),
 		l.node(), l.containerdData(), l.kubeletData(), l.git(), l.installation(),
 		filepath.Join(l.dir, websiteDataName), l.adminKubeconfig()}
 	if s.WebsiteData != "" {
@@ -153,7 +155,8 @@ func (s *settings) startedMode(l layout) NodeMode {
 func (s *settings) chooseMode(l layout, mode NodeMode) error {
 	before := s.startedMode(l)
 	if before != "" && before != mode {
-		return fmt.Errorf("the cluster in %s was not started with NODE=%s, which stores Websites elsewhere: run \"make down\" first", l.dir, mode)
+		return fmt.Errorf("the cluster in %s was not started with NODE=%s, which stores Websites elsewhere: run \"make "+
+			"down\" first", l.dir, mode)
 	}
 	s.Mode = mode
 	return s.save(l)
@@ -162,7 +165,8 @@ func (s *settings) chooseMode(l layout, mode NodeMode) error {
 // chooseStore records where Websites are stored. Those of the other store would be unknown to the server.
 func (s *settings) chooseStore(l layout, external bool) error {
 	if s.startedMode(l) != "" && s.ExternalEtcd != external {
-		return fmt.Errorf("the cluster in %s was started with --external-etcd=%t, and stores Websites there: run \"make down\" first, or start it with that", l.dir, s.ExternalEtcd)
+		return fmt.Errorf("the cluster in %s was started with --external-etcd=%t, and stores Websites there: run \"make "+
+			"down\" first, or start it with that", l.dir, s.ExternalEtcd)
 	}
 	s.ExternalEtcd = external
 	return s.save(l)

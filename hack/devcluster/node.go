@@ -36,7 +36,8 @@ func nodeName(mode NodeMode) string {
 // allowKubeletAPI authorizes kube-apiserver to use the kubelet's API for logs and exec.
 func allowKubeletAPI(ctx context.Context, client kubernetes.Interface) error {
 	binding := rbacv1ac.ClusterRoleBinding("devcluster-kubelet-api").
-		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("system:kubelet-api-admin")).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").
+			WithName("system:kubelet-api-admin")).
 		WithSubjects(rbacv1ac.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(kubeletClientUser))
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	if _, err := client.RbacV1().ClusterRoleBindings().Apply(ctx, binding, options); err != nil {

@@ -33,7 +33,8 @@ func (m NodeMode) resolve(ctx context.Context, l layout, p *progress) (NodeMode,
 	case err == nil:
 		return NodeReal, nil
 	case m == NodeAuto:
-		p.printf("node: simulated, so that pods become Ready but no container runs (NODE=auto): a real node is not possible: %v", err)
+		p.printf("node: simulated, so that pods become Ready but no container runs (NODE=auto): a real node is not "+
+			"possible: %v", err)
 		return NodeSimulated, nil
 	default:
 		return m, fmt.Errorf("%w: %w", ErrUnsuitable, err)

@@ -137,7 +137,8 @@ type Options struct {
 }
 
 // errNoGateway is for a cluster without containers.
-var errNoGateway = errors.New("--gateway (GATEWAY=1) requires a real node, whose pods the Gateway connects to: use NODE=real")
+var errNoGateway = errors.New("--gateway (GATEWAY=1) requires a real node, whose pods the Gateway connects to: use " +
+	"NODE=real")
 
 // complete fills in the defaults. temporary is true if Dir was made by it.
 func (o Options) complete() (done Options, temporary bool, err error) {
@@ -158,27 +159,31 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 		o.Node = NodeAuto
 	case NodeAuto, NodeReal, NodeSimulated:
 	default:
-		return o, false, fmt.Errorf("--node=%s (NODE) is unknown: use %s, %s or %s", o.Node, NodeAuto, NodeReal, NodeSimulated)
+		return o, false, fmt.Errorf("--node=%s (NODE) is unknown: use %s, %s or %s", o.Node, NodeAuto,
+			NodeReal, NodeSimulated)
 	}
 	switch o.Images {
 	case "":
 		o.Images = ImagesAuto
 	case ImagesAuto, ImagesRegistry, ImagesDebian:
 	default:
-		return o, false, fmt.Errorf("--images=%s (IMAGES) is unknown: use %s, %s or %s", o.Images, ImagesAuto, ImagesRegistry, ImagesDebian)
+		return o, false, fmt.Errorf("--images=%s (IMAGES) is unknown: use %s, %s or %s", o.Images, ImagesAuto,
+			ImagesRegistry, ImagesDebian)
 	}
 	if err := o.completeArchives(); err != nil {
 		return o, false, err
 	}
 	o.WebsiteEtcdMembers, o.APIServers = max(o.WebsiteEtcdMembers, 1), max(o.APIServers, 1)
 	if (o.WebsiteEtcdMembers > 1 || o.APIServers > 1) && (o.Detached || !o.ExternalEtcd) {
-		return o, false, errors.New("several members of website-etcd and several website-apiservers are for tests with an external etcd only")
+		return o, false, errors.New("several members of website-etcd and several website-apiservers are for tests with an " +
+			"external etcd only")
 	}
 	if o.WithoutProduct && o.Node != NodeReal {
 		return o, false, errors.New("a cluster without the product requires a real node, on which it is installed")
 	}
 	if o.Node != NodeSimulated && o.ExternalEtcd {
-		return o, false, errors.New("on a real node the product is installed from artifacts/default: --external-etcd is for simulated nodes, use NODE=simulated")
+		return o, false, errors.New("on a real node the product is installed from artifacts/default: --external-etcd is " +
+			"for simulated nodes, use NODE=simulated")
 	}
 	if o.Gateway && o.Node == NodeSimulated {
 		return o, false, errNoGateway
@@ -215,7 +220,8 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 // checkArchives returns an error if images are given to a node that runs none.
 func (o *Options) checkArchives() error {
 	if o.Node == NodeSimulated && (o.GitSyncImageArchive != "" || o.NginxImageArchive != "") {
-		return errors.New("--git-sync-image-archive and --nginx-image-archive are for a real node: on simulated nodes no container runs")
+		return errors.New("--git-sync-image-archive and --nginx-image-archive are for a real node: on simulated nodes no " +
+			"container runs")
 	}
 	return nil
 }
@@ -225,7 +231,8 @@ func (o *Options) completeArchives() error {
 	if err := o.checkArchives(); err != nil {
 		return err
 	}
-	for flag, archive := range map[string]*string{"git-sync-image-archive": &o.GitSyncImageArchive, "nginx-image-archive": &o.NginxImageArchive} {
+	for flag, archive := range map[string]*string{"git-sync-image-archive": &o.GitSyncImageArchive,
+		"nginx-image-archive": &o.NginxImageArchive} {
 		if *archive == "" {
 			continue
 		}

@@ -81,10 +81,13 @@ func TestImageArchives(t *testing.T) {
 		options Options
 		want    []string
 	}{
-		"missing":         {Options{GitSyncImageArchive: "missing.tar"}, []string{"--git-sync-image-archive", "missing.tar", "no such file"}},
-		"directory":       {Options{NginxImageArchive: dir}, []string{"--nginx-image-archive", "is not a file"}},
-		"text":            {Options{NginxImageArchive: "text"}, []string{"--nginx-image-archive", "text is not an archive of an image"}},
-		"simulated nodes": {Options{Node: NodeSimulated, NginxImageArchive: "git-sync.tar"}, []string{"--nginx-image-archive", "real node"}},
+		"missing": {Options{GitSyncImageArchive: "missing.tar"},
+			[]string{"--git-sync-image-archive", "missing.tar", "no such file"}},
+		"directory": {Options{NginxImageArchive: dir}, []string{"--nginx-image-archive", "is not a file"}},
+		"text": {Options{NginxImageArchive: "text"},
+			[]string{"--nginx-image-archive", "text is not an archive of an image"}},
+		"simulated nodes": {Options{Node: NodeSimulated, NginxImageArchive: "git-sync.tar"},
+			[]string{"--nginx-image-archive", "real node"}},
 	} {
 		test.options.RepoDir, test.options.Dir = repo, dir
 		_, _, err := test.options.complete()

@@ -36,10 +36,12 @@ func TestCertificates(t *testing.T) {
 		user     string
 		groups   []string
 	}{
-		{file: kubeAPIServer, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1", "kubernetes.default.svc", serviceIP}},
+		{file: kubeAPIServer, ca: clusterCA, usage: server,
+			names: []string{"localhost", "127.0.0.1", "kubernetes.default.svc", serviceIP}},
 		{file: kubeControllerManager, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
 		{file: kubeScheduler, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: websiteAPIServer, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1", "website-apiserver.website-system.svc"}},
+		{file: websiteAPIServer, ca: clusterCA, usage: server,
+			names: []string{"localhost", "127.0.0.1", "website-apiserver.website-system.svc"}},
 		{file: websiteController, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
 		{file: etcd, ca: etcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
 		{file: etcd, ca: etcdCA, usage: client},
@@ -48,9 +50,11 @@ func TestCertificates(t *testing.T) {
 		{file: "admin-client", ca: clusterCA, usage: client, user: "devcluster-admin", groups: []string{"system:masters"}},
 		{file: "kube-scheduler-client", ca: clusterCA, usage: client, user: "system:kube-scheduler"},
 		{file: "kube-controller-manager-client", ca: clusterCA, usage: client, user: "system:kube-controller-manager"},
-		{file: "website-apiserver-client", ca: clusterCA, usage: client, user: "system:serviceaccount:website-system:website-apiserver",
+		{file: "website-apiserver-client", ca: clusterCA, usage: client,
+			user:   "system:serviceaccount:website-system:website-apiserver",
 			groups: []string{"system:serviceaccounts", "system:serviceaccounts:website-system"}},
-		{file: "website-controller-client", ca: clusterCA, usage: client, user: "system:serviceaccount:website-system:website-controller",
+		{file: "website-controller-client", ca: clusterCA, usage: client,
+			user:   "system:serviceaccount:website-system:website-controller",
 			groups: []string{"system:serviceaccounts", "system:serviceaccounts:website-system"}},
 	}
 	for _, test := range tests {
@@ -72,7 +76,8 @@ func TestCertificates(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if test.user != "" && (pair.cert.Subject.CommonName != test.user || !slices.Equal(pair.cert.Subject.Organization, test.groups)) {
+			if test.user != "" && (pair.cert.Subject.CommonName != test.user ||
+				!slices.Equal(pair.cert.Subject.Organization, test.groups)) {
 				t.Errorf("subject = %s, want user %s in groups %v", pair.cert.Subject, test.user, test.groups)
 			}
 			info, err := os.Stat(l.key(test.file))
@@ -159,7 +164,8 @@ func TestUserConfig(t *testing.T) {
 	if err := pair.Leaf.CheckSignatureFrom(credentials.cluster.cert); err != nil {
 		t.Error(err)
 	}
-	if got := pair.Leaf.Subject.String(); !strings.Contains(got, "CN=jane") || !strings.Contains(got, "editors") || !strings.Contains(got, "viewers") {
+	if got := pair.Leaf.Subject.String(); !strings.Contains(got, "CN=jane") || !strings.Contains(got, "editors") ||
+		!strings.Contains(got, "viewers") {
 		t.Errorf("subject = %s", got)
 	}
 }

@@ -56,7 +56,8 @@ func TestPortsOfTheUser(t *testing.T) {
 	if err := defaults.validate(); err != nil {
 		t.Fatal(err)
 	}
-	if defaults.APIServer != DefaultBasePort || defaults.EtcdPeer != DefaultBasePort+7 || defaults.WebsiteEtcdPeer != DefaultBasePort+11 {
+	if defaults.APIServer != DefaultBasePort || defaults.EtcdPeer != DefaultBasePort+7 ||
+		defaults.WebsiteEtcdPeer != DefaultBasePort+11 {
 		t.Errorf("DefaultPorts = %+v", defaults)
 	}
 	p := Ports{Etcd: 5000}

@@ -193,7 +193,8 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 		return Exit{}, fmt.Errorf("waiting for the end of %s: it was never started", p.spec.name)
 	}
 	if r.over == nil {
-		err := wait.PollUntilContextCancel(ctx, processPoll, true, func(context.Context) (bool, error) { return !r.running(), nil })
+		err := wait.PollUntilContextCancel(ctx, processPoll, true,
+			func(context.Context) (bool, error) { return !r.running(), nil })
 		if err != nil {
 			return Exit{}, fmt.Errorf("waiting for the end of %s: %w", p.spec.name, err)
 		}

@@ -56,7 +56,8 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 		return fmt.Errorf("creating the directory for programs: %w", err)
 	}
 	// Test packages that run in parallel build the same programs.
-	lock, err := lockFile(ctx, filepath.Join(bin, ".lock"), func() { p.printf("waiting for another build that writes to %s", bin) })
+	lock, err := lockFile(ctx, filepath.Join(bin, ".lock"),
+		func() { p.printf("waiting for another build that writes to %s", bin) })
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ func TestTerminalLineIsUpdatedInPlace(t *testing.T) {
 	p := &progress{start: time.Now(), w: &out, width: 40}
 	s := p.step("building etcd")
 	s.set("downloading Go modules, %d so far, and more than fits the line", 132)
-	eventually(t, "the step is reported twice", func() bool { return strings.Count(out.String(), "building etcd: down") == 2 })
+	eventually(t, "the step is reported twice",
+		func() bool { return strings.Count(out.String(), "building etcd: down") == 2 })
 	if text := out.String(); strings.Contains(text, "\n") {
 		t.Errorf("a step wrote a line of its own before its end: %q", text)
 	}
@@ -50,7 +51,8 @@ func TestTerminalLineIsUpdatedInPlace(t *testing.T) {
 		t.Errorf("failed = %v", err)
 	}
 	text := out.String()
-	if last := text[strings.LastIndex(text, "\r\x1b[K"):]; !strings.Contains(last, "building etcd: failed") || !strings.HasSuffix(last, "\n") {
+	if last := text[strings.LastIndex(text, "\r\x1b[K"):]; !strings.Contains(last, "building etcd: failed") ||
+		!strings.HasSuffix(last, "\n") {
 		t.Errorf("the step ended with %q", last)
 	}
 }

@@ -147,7 +147,8 @@ func listens(ctx context.Context, network, address string) error {
 
 // makeNode makes the certificates and kubeconfigs that only a real node takes.
 func (c *credentials) makeNode(l layout, s settings) error {
-	serving := leaf{commonName: "system:node:" + realNode, dns: []string{realNode}, ips: []net.IP{net.ParseIP(s.Node.Node())}, server: true}
+	serving := leaf{commonName: "system:node:" + realNode, dns: []string{realNode},
+		ips: []net.IP{net.ParseIP(s.Node.Node())}, server: true}
 	if err := makeLeaf(l, kubelet, c.cluster, serving); err != nil {
 		return err
 	}

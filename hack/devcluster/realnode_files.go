@@ -106,7 +106,8 @@ syncFrequency: 10s
 # is no reason to evict.
 imageGCHighThresholdPercent: 100
 systemReserved: {ephemeral-storage: "{{.ReservedDisk}}"}
-evictionHard: {memory.available: 100Mi, nodefs.available: 0%, nodefs.inodesFree: 0%, imagefs.available: 0%, imagefs.inodesFree: 0%}
+evictionHard: {memory.available: 100Mi, nodefs.available: 0%, nodefs.inodesFree: 0%,
+  imagefs.available: 0%, imagefs.inodesFree: 0%}
 `,
 	kubeProxyConfig: `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -147,7 +148,8 @@ func writeNodeFiles(l layout, s settings, programs programs, disk uint64) error 
 		ClientCA: l.cert(clusterCA), Cert: l.cert(kubelet), Key: l.key(kubelet),
 		PodLogs: l.nodeFile("pod-logs"), VolumePlugins: l.nodeFile("volume-plugins"), Resolver: l.nodeFile(resolverConfig),
 		ProxyKubeconfig: l.kubeconfig(kubeProxy),
-		ClusterDomain:   clusterDomain, CoreDNSReadyPort: coreDNSReadyPort, DNSKubeconfig: l.kubeconfig(coreDNS), HostDomain: HostDomain,
+		ClusterDomain:   clusterDomain, CoreDNSReadyPort: coreDNSReadyPort, DNSKubeconfig: l.kubeconfig(coreDNS),
+		HostDomain: HostDomain,
 	}
 	for _, dir := range []string{l.node(), l.nodeFile(cniDirectory), l.containerdData(), l.kubeletData(), l.git()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

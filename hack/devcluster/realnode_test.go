@@ -78,7 +78,8 @@ func TestNodeFiles(t *testing.T) {
 
 func TestNodeNamesFitTheKernel(t *testing.T) {
 	l := layout{dir: "/somewhere"}
-	if name := nodeLink(l, settings{}).Name; len(name) > 15 || name == nodeLink(layout{dir: "/elsewhere"}, settings{}).Name {
+	if name := nodeLink(l, settings{}).Name; len(name) > 15 ||
+		name == nodeLink(layout{dir: "/elsewhere"}, settings{}).Name {
 		t.Errorf("the interface is called %q", name)
 	}
 }
@@ -88,7 +89,8 @@ func TestAutoFallsBack(t *testing.T) {
 	l := layout{dir: "/run/devcluster-test"}
 	var said strings.Builder
 	mode, err := NodeAuto.resolve(t.Context(), l, newProgress(&said))
-	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "node: simulated") || !strings.Contains(said.String(), "not possible: ") {
+	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "node: simulated") ||
+		!strings.Contains(said.String(), "not possible: ") {
 		t.Errorf("auto = %s, %v, said %q", mode, err, said.String())
 	}
 	if _, err := NodeReal.resolve(t.Context(), l, newProgress(&said)); !errors.Is(err, ErrUnsuitable) {
@@ -108,7 +110,8 @@ func TestNodeDependsOnTheMode(t *testing.T) {
 	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
 	for _, mode := range []NodeMode{NodeReal, NodeSimulated} {
 		p.options.Node = mode
-		reaches := slices.ContainsFunc(p.kubeAPIServer(kubeAPIServer, p.settings.Ports.APIServer).args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
+		reaches := slices.ContainsFunc(p.kubeAPIServer(kubeAPIServer, p.settings.Ports.APIServer).args,
+			func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
 		if reaches != (mode == NodeReal) {
 			t.Errorf("%s: kube-apiserver knows the kubelet: %t", mode, reaches)
 		}
@@ -120,7 +123,8 @@ func TestStopOrderOfStages(t *testing.T) {
 		"real node":      {Node: NodeReal, Gateway: true},
 		"simulated node": {Node: NodeSimulated, ExternalEtcd: true},
 	} {
-		c := &Cluster{plan: &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, options: options, settings: settings{Node: testAddresses}, check: &checker{}}}
+		c := &Cluster{plan: &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, options: options,
+			settings: settings{Node: testAddresses}, check: &checker{}}}
 		var names []string
 		for _, s := range c.stages().all() {
 			names = append(names, s.name)
@@ -154,8 +158,10 @@ func TestArchiveIsNamedByItsInputs(t *testing.T) {
 
 func TestPruneArchives(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
-	used, recent, old, other := filepath.Join(dir, "used.tar"), filepath.Join(dir, "recent.tar"), filepath.Join(dir, "old.tar"), filepath.Join(dir, "notes")
-	for path, age := range map[string]time.Duration{used: 2 * archiveAge, recent: archiveAge / 2, old: 2 * archiveAge, other: 2 * archiveAge} {
+	used, recent, old, other := filepath.Join(dir, "used.tar"), filepath.Join(dir, "recent.tar"),
+		filepath.Join(dir, "old.tar"), filepath.Join(dir, "notes")
+	for path, age := range map[string]time.Duration{used: 2 * archiveAge, recent: archiveAge / 2, old: 2 * archiveAge,
+		other: 2 * archiveAge} {
 		writeTestFile(t, path, "")
 		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
 			t.Fatal(err)

@@ -98,7 +98,8 @@ func recordedNames(l layout) ([]string, error) {
 // startOrder is the order in which components depend on each other. The pods of a node are clients of
 // kube-apiserver, which waits for them when it stops.
 var startOrder = []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kwok,
-	nodeInit, nodeGateway, gitServer, coreDNS, containerd, kubelet, kubeProxy, traefik, websiteEtcd, websiteAPIServer, websiteController}
+	nodeInit, nodeGateway, gitServer, coreDNS, containerd, kubelet, kubeProxy, traefik, websiteEtcd, websiteAPIServer,
+	websiteController}
 
 // stopOrder sorts names so that everything stops before what it depends on.
 // kube-apiserver has to be gone before etcd: without its store it hangs and keeps its

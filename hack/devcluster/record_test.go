@@ -80,7 +80,8 @@ func TestLoadRecord(t *testing.T) {
 	if r, err := loadRecord(l, "absent"); r != nil || err != nil {
 		t.Errorf("loadRecord of none = %v, %v", r, err)
 	}
-	want := record{Name: "etcd", PID: 7, Identity: "boot/1", Argv: []string{"a", "b"}, Started: time.Now().UTC().Truncate(time.Second)}
+	want := record{Name: "etcd", PID: 7, Identity: "boot/1", Argv: []string{"a", "b"},
+		Started: time.Now().UTC().Truncate(time.Second)}
 	if err := want.save(l); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +96,10 @@ func TestLoadRecord(t *testing.T) {
 }
 
 func TestStopOrder(t *testing.T) {
-	got := stopOrder([]string{etcd, kubeAPIServer, "second-controller", kwok, websiteAPIServer, kubeScheduler, websiteController, kubeControllerManager, "a-controller"})
-	want := []string{"a-controller", "second-controller", websiteController, websiteAPIServer, kwok, kubeScheduler, kubeControllerManager, kubeAPIServer, etcd}
+	got := stopOrder([]string{etcd, kubeAPIServer, "second-controller", kwok, websiteAPIServer, kubeScheduler,
+		websiteController, kubeControllerManager, "a-controller"})
+	want := []string{"a-controller", "second-controller", websiteController, websiteAPIServer, kwok, kubeScheduler,
+		kubeControllerManager, kubeAPIServer, etcd}
 	if !slices.Equal(got, want) {
 		t.Errorf("stopOrder = %v, want %v", got, want)
 	}

@@ -31,7 +31,8 @@ func (c *Cluster) StartSampleAPIServer(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := programSet{dir: sampleModule, versionOf: "k8s.io/sample-apiserver", programs: []program{{sampleAPIServer, "k8s.io/sample-apiserver", 15}}}
+	set := programSet{dir: sampleModule, versionOf: "k8s.io/sample-apiserver",
+		programs: []program{{sampleAPIServer, "k8s.io/sample-apiserver", 15}}}
 	built, err := buildCached(ctx, tools, options.RepoDir, options.CacheDir, []programSet{set}, c.progress)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,8 @@ func (c *Cluster) StartSampleAPIServer(ctx context.Context) (*Process, error) {
 		return nil, err
 	}
 	err = makeLeaf(c.plan.layout, sampleAPIServer, c.credentials.cluster, leaf{
-		commonName: "localhost", dns: []string{"localhost", sampleAPIServer + "." + websiteNamespace + ".svc"}, ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true})
+		commonName: "localhost", dns: []string{"localhost", sampleAPIServer + "." + websiteNamespace + ".svc"},
+		ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true})
 	if err != nil {
 		return nil, err
 	}

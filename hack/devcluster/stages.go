@@ -49,7 +49,8 @@ func (c *Cluster) stages() (s stages) {
 
 // all are the components, in the order in which they start.
 func (s stages) all() []spec {
-	return slices.Concat(slices.Concat(s.runtime...), slices.Concat(s.kubernetes...), s.node, s.gateway, s.store, s.server, s.controller)
+	return slices.Concat(slices.Concat(s.runtime...), slices.Concat(s.kubernetes...), s.node, s.gateway, s.store,
+		s.server, s.controller)
 }
 
 // start stops the processes of an earlier Up and starts the processes of the cluster, stage by stage.
@@ -205,7 +206,8 @@ func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface)
 func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) error {
 	step := c.progress.step("roles")
 	directory := filepath.Join(c.plan.options.RepoDir, "artifacts", "rbac")
-	_, stderr, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "-k", directory)
+	_, stderr, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts",
+		"--field-manager="+fieldManager, "-k", directory)
 	if err != nil {
 		return step.failed(fmt.Errorf("applying %s: %w: %s", directory, err, strings.TrimSpace(stderr)))
 	}

@@ -33,7 +33,8 @@ func (p *Process) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	r := &run{over: make(chan struct{}), record: record{Name: p.spec.name, Argv: p.argv(), LogFile: p.LogFile(), Started: time.Now()}}
+	r := &run{over: make(chan struct{}), record: record{Name: p.spec.name, Argv: p.argv(), LogFile: p.LogFile(),
+		Started: time.Now()}}
 	log, err := openLog(r.record.LogFile, r.record.Argv)
 	if err != nil {
 		return fmt.Errorf("opening the log of %s: %w", p.spec.name, err)
@@ -152,7 +153,8 @@ func openLog(path string, argv []string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fprintf(file, "---- %s devcluster starts: %s\n", time.Now().UTC().Format(time.RFC3339), strings.Join(argv, " "))
+	_, err = fmt.Fprintf(file, "---- %s devcluster starts: %s\n", time.Now().UTC().Format(time.RFC3339),
+		strings.Join(argv, " "))
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

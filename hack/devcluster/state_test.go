@@ -54,7 +54,8 @@ func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
 			order = append(order, name)
 		}
 	}
-	if want := []string{"further-controller", websiteController, kwok, kubeScheduler, kubeAPIServer, etcd}; !slices.Equal(order, want) {
+	if want := []string{"further-controller", websiteController, kwok, kubeScheduler, kubeAPIServer,
+		etcd}; !slices.Equal(order, want) {
 		t.Errorf("order = %v, want %v", order, want)
 	}
 	entries, err := os.ReadDir(l.dir)
@@ -104,7 +105,8 @@ func TestDownOfDamagedState(t *testing.T) {
 func TestUpRefusesAFolderWithOtherThings(t *testing.T) {
 	dir := t.TempDir()
 	writeTestFile(t, filepath.Join(dir, "thesis.tex"), "")
-	if _, err := Up(t.Context(), Options{Dir: dir, RepoDir: testRepo(t)}); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+	if _, err := Up(t.Context(), Options{Dir: dir, RepoDir: testRepo(t)}); err == nil ||
+		!strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("Up = %v, want an error that names the file", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {

@@ -61,7 +61,8 @@ func checkGo(have, want string) error {
 	if !version.IsValid(have) || version.Compare(have, "go"+want) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("%s is too old: go.mod requires Go %s or newer. Install it from your system's packages or from go.dev/dl, "+
+	return fmt.Errorf("%s is too old: go.mod requires Go %s or newer. Install it from your system's packages or from "+
+		"go.dev/dl, "+
 		"or set GOTOOLCHAIN=auto to let Go (1.21 or newer) fetch it", have, want)
 }
 

@@ -25,7 +25,8 @@ var gatewaySets = []programSet{
 	{
 		dir: traefikModule, versionOf: gatewayAPIModule,
 		extra: map[string][]string{gatewayDefinitions: definitionFiles(
-			"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "listenersets", "referencegrants", "backendtlspolicies")},
+			"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "listenersets", "referencegrants",
+			"backendtlspolicies")},
 	},
 }
 

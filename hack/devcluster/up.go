@@ -60,7 +60,8 @@ func checkDirectory(l layout) error {
 	}
 	for _, entry := range entries {
 		if entry.Name() != filepath.Base(l.lock()) {
-			return fmt.Errorf("%s contains %s, but no cluster: choose an empty or new directory for the cluster's state", l.dir, entry.Name())
+			return fmt.Errorf("%s contains %s, but no cluster: choose an empty or new directory for the cluster's state",
+				l.dir, entry.Name())
 		}
 	}
 	return nil
@@ -186,7 +187,8 @@ func Join(dir string) (*Cluster, error) {
 		return nil, fmt.Errorf("there is no cluster in %s: start it with \"make up\" and CLUSTER_DIR", dir)
 	}
 	options, _, err := Options{
-		Dir: dir, Detached: true, Node: s.Mode, Gateway: s.Gateway, ExternalEtcd: s.ExternalEtcd, KubernetesGOGC: s.KubernetesGOGC,
+		Dir: dir, Detached: true, Node: s.Mode, Gateway: s.Gateway, ExternalEtcd: s.ExternalEtcd,
+		KubernetesGOGC: s.KubernetesGOGC,
 	}.complete()
 	if err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ func (p *plan) websiteEtcd() []spec {
 			data = filepath.Join(p.layout.websiteEtcdReplicas(), process)
 		}
 		specs = append(specs, p.etcdMember(etcdMember{
-			name: process, member: name(i), initialCluster: strings.Join(initial, ","), data: data, port: ports.client, peerPort: ports.peer,
+			name: process, member: name(i), initialCluster: strings.Join(initial, ","), data: data, port: ports.client,
+			peerPort: ports.peer,
 		}))
 	}
 	return specs
@@ -83,7 +84,8 @@ func (c *Cluster) WebsiteEtcdDataDir() string { return c.plan.layout.websiteEtcd
 // The store is that of the first one, unless extraArgs contain --etcd-servers. Two servers
 // cannot share a --data-dir. With Options.ExternalEtcd they serve the same Websites, unless
 // extraArgs contain another --etcd-prefix.
-func (c *Cluster) StartAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
+func (c *Cluster) StartAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process,
+	url string, err error) {
 	port, err := c.portFor(name, websiteAPIServer)
 	if err != nil {
 		return nil, "", err

@@ -17,15 +17,18 @@ func TestStoreOfWebsites(t *testing.T) {
 		extra    []string
 		want     []string
 	}{
-		"embedded":      {want: []string{"--data-dir=/state/w"}},
-		"external":      {external: true, want: external},
-		"another":       {extra: []string{"--etcd-servers=unix:///other"}, want: []string{"--etcd-servers=unix:///other"}},
-		"another still": {external: true, extra: []string{"--etcd-servers=unix:///other"}, want: []string{"--etcd-servers=unix:///other"}},
-		"other prefix":  {external: true, extra: []string{"--etcd-prefix=/other"}, want: append(slices.Clone(external), "--etcd-prefix=/other")},
+		"embedded": {want: []string{"--data-dir=/state/w"}},
+		"external": {external: true, want: external},
+		"another":  {extra: []string{"--etcd-servers=unix:///other"}, want: []string{"--etcd-servers=unix:///other"}},
+		"another still": {external: true, extra: []string{"--etcd-servers=unix:///other"},
+			want: []string{"--etcd-servers=unix:///other"}},
+		"other prefix": {external: true, extra: []string{"--etcd-prefix=/other"},
+			want: append(slices.Clone(external), "--etcd-prefix=/other")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &plan{layout: l, options: Options{ExternalEtcd: test.external}, settings: settings{Ports: DefaultPorts(7000), WebsiteData: "/state/w"}}
+			p := &plan{layout: l, options: Options{ExternalEtcd: test.external},
+				settings: settings{Ports: DefaultPorts(7000), WebsiteData: "/state/w"}}
 			var got []string
 			for _, arg := range p.websiteAPIServer(websiteAPIServer, 1, test.extra...).args {
 				if strings.HasPrefix(arg, "--etcd-") || strings.HasPrefix(arg, "--data-dir=") {
@@ -52,15 +55,19 @@ func TestReplicas(t *testing.T) {
 		"members of etcd": {
 			specs: p.websiteEtcd(),
 			want: map[string]string{
-				"website-etcd":   "--name=website-etcd --data-dir=/state/website-etcd --initial-cluster=website-etcd=https://127.0.0.1:7011,website-etcd-2=https://127.0.0.1:8001",
-				"website-etcd-2": "--name=website-etcd-2 --data-dir=/state/website-etcd-replicas/website-etcd-2 --initial-cluster=website-etcd=https://127.0.0.1:7011,website-etcd-2=https://127.0.0.1:8001",
+				"website-etcd": "--name=website-etcd --data-dir=/state/website-etcd " +
+					"--initial-cluster=website-etcd=https://127.0.0.1:7011,website-etcd-2=https://127.0.0.1:8001",
+				"website-etcd-2": "--name=website-etcd-2 --data-dir=/state/website-etcd-replicas/website-etcd-2 " +
+					"--initial-cluster=website-etcd=https://127.0.0.1:7011,website-etcd-2=https://127.0.0.1:8001",
 			},
 		},
 		"servers": {
 			specs: p.websiteAPIServers(),
 			want: map[string]string{
-				"website-apiserver":   "--secure-port=7001 --etcd-servers=https://127.0.0.1:7010,https://127.0.0.1:8000 --goaway-chance=0.01",
-				"website-apiserver-2": "--secure-port=8002 --etcd-servers=https://127.0.0.1:7010,https://127.0.0.1:8000 --goaway-chance=0.01",
+				"website-apiserver": "--secure-port=7001 --etcd-servers=https://127.0.0.1:7010,https://127.0.0.1:8000 " +
+					"--goaway-chance=0.01",
+				"website-apiserver-2": "--secure-port=8002 --etcd-servers=https://127.0.0.1:7010,https://127.0.0.1:8000 " +
+					"--goaway-chance=0.01",
 			},
 		},
 	}
@@ -78,7 +85,8 @@ func TestReplicas(t *testing.T) {
 			}
 		})
 	}
-	if got := stopOrder([]string{"website-etcd", "website-etcd-2", "website-apiserver-2", "website-apiserver", "etcd"}); got[0] != "website-apiserver" || got[1] != "website-apiserver-2" || got[4] != "etcd" {
+	if got := stopOrder([]string{"website-etcd", "website-etcd-2", "website-apiserver-2", "website-apiserver",
+		"etcd"}); got[0] != "website-apiserver" || got[1] != "website-apiserver-2" || got[4] != "etcd" {
 		t.Errorf("stopped in the order %v, want the servers first", got)
 	}
 }

@@ -43,7 +43,9 @@ func index(images map[Platform]v1.Image, platforms []Platform, labels map[string
 func writeArchive(path, directory string, made v1.ImageIndex, name, tag string) error {
 	to, err := layout.Write(directory, empty.Index)
 	if err == nil {
-		err = to.AppendIndex(made, layout.WithAnnotations(map[string]string{annotationReference: tag, annotationContainerd: name + ":" + tag}))
+		err = to.AppendIndex(
+			made, layout.WithAnnotations(map[string]string{annotationReference: tag, annotationContainerd: name + ":" + tag}),
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the image %s: %w", name, err)
@@ -77,7 +79,8 @@ func pack(w io.Writer, directory string) error {
 		if err != nil {
 			return err
 		}
-		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(data))}); err != nil {
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644,
+			Size: int64(len(data))}); err != nil {
 			return err
 		}
 		_, err = out.Write(data)

@@ -137,7 +137,8 @@ func (o Options) build(ctx context.Context, program Program, root v1.Layer, temp
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of %s: %w", program.Image, err)
 	}
-	if err := writeArchive(filepath.Join(o.OutDir, program.Archive()), filepath.Join(temporary, program.Name), made, program.Image, o.Tag); err != nil {
+	if err := writeArchive(filepath.Join(o.OutDir, program.Archive()), filepath.Join(temporary, program.Name), made,
+		program.Image, o.Tag); err != nil {
 		return "", err
 	}
 	document, err := o.sbom(program, digest, binaries)

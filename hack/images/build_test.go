@@ -155,7 +155,8 @@ func TestImage(t *testing.T) {
 		if config.OS+"/"+config.Architecture != platform || !config.Created.Equal(time.Unix(1700000000, 0)) {
 			t.Errorf("%s: the image is for %s/%s, created %s", platform, config.OS, config.Architecture, config.Created)
 		}
-		if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/website-agent"}) || len(config.Config.Cmd) > 0 {
+		if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/website-agent"}) ||
+			len(config.Config.Cmd) > 0 {
 			t.Errorf("%s: runs %v %v as %q", platform, config.Config.Entrypoint, config.Config.Cmd, config.Config.User)
 		}
 		for label, want := range map[string]string{
@@ -210,7 +211,8 @@ func checkFiles(t *testing.T, platform string, image v1.Image) (size int64) {
 	if headers["website-agent"] == nil || headers["website-agent"].Mode != 0o755 || headers["tmp/"].Mode != 0o1777 {
 		t.Errorf("%s: website-agent %+v, /tmp %+v", platform, headers["website-agent"], headers["tmp/"])
 	}
-	if !strings.Contains(string(files["etc/passwd"]), "nonroot:x:65532:65532:") || !strings.Contains(string(files["etc/group"]), "nonroot:x:65532:") {
+	if !strings.Contains(string(files["etc/passwd"]), "nonroot:x:65532:65532:") ||
+		!strings.Contains(string(files["etc/group"]), "nonroot:x:65532:") {
 		t.Errorf("%s: /etc/passwd %q, /etc/group %q", platform, files["etc/passwd"], files["etc/group"])
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(files["etc/ssl/certs/ca-certificates.crt"]) {
@@ -234,7 +236,8 @@ func TestSBOM(t *testing.T) {
 	packages := map[string]spdxPackage{}
 	for _, p := range document.Packages {
 		packages[p.Name] = p
-		if !slices.ContainsFunc(document.Relationships, func(r spdxRelationship) bool { return r.RelatedSPDXElement == p.SPDXID }) {
+		if !slices.ContainsFunc(document.Relationships,
+			func(r spdxRelationship) bool { return r.RelatedSPDXElement == p.SPDXID }) {
 			t.Errorf("package %s is in no relationship", p.Name)
 		}
 	}

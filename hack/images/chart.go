@@ -43,7 +43,8 @@ func writeChart(dir, outDir, version string, names []string) error {
 	for name, content := range files {
 		content = withDigests(content, names)
 		if name == chartName+"/Chart.yaml" {
-			content = bytes.Replace(content, []byte("\nversion: "+strings.TrimPrefix(Tag, "v")+"\n"), []byte("\nversion: "+number+"\n"), 1)
+			content = bytes.Replace(content, []byte("\nversion: "+strings.TrimPrefix(Tag, "v")+"\n"),
+				[]byte("\nversion: "+number+"\n"), 1)
 			content = bytes.Replace(content, []byte("\nappVersion: "+Tag+"\n"), []byte("\nappVersion: "+version+"\n"), 1)
 		}
 		files[name] = content

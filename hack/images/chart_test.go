@@ -119,7 +119,8 @@ func TestOCIChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := pulled.Manifest()
-	if err != nil || m.Config.MediaType != chartConfigType || len(m.Layers) != 1 || m.Layers[0].MediaType != chartContentType {
+	if err != nil || m.Config.MediaType != chartConfigType || len(m.Layers) != 1 ||
+		m.Layers[0].MediaType != chartContentType {
 		t.Fatalf("the manifest is %+v, %v", m, err)
 	}
 	metadata, err := pulled.RawConfigFile()

@@ -29,8 +29,10 @@ func (p Platform) String() string { return p.OS + "/" + p.Arch }
 // compile builds a program for a platform. Nothing of this machine, such as paths and
 // settings of the user, is in the result.
 func (o Options) compile(ctx context.Context, program Program, platform Platform, out string) error {
-	flags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s", versionPackage, o.Version, o.Commit)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags="+flags, "-o="+out, program.Package)
+	flags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s", versionPackage,
+		o.Version, o.Commit)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags="+flags,
+		"-o="+out, program.Package)
 	cmd.Dir = o.RepoDir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Arch,
 		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=",

@@ -34,9 +34,12 @@ type Program struct {
 
 // Programs are those of the product.
 var Programs = []Program{
-	{"website-apiserver", "./cmd/apiserver", images.Repository + "/website-apiserver", "Serves the Website API behind kube-apiserver"},
-	{"website-controller", "./cmd/controller", images.Repository + "/website-controller", "Reconciles the Deployments and Services of Websites"},
-	{"website-agent", "./cmd/agent", images.Repository + "/website-agent", "Fetches and publishes git repositories, in the pods of Websites"},
+	{"website-apiserver", "./cmd/apiserver", images.Repository + "/website-apiserver",
+		"Serves the Website API behind kube-apiserver"},
+	{"website-controller", "./cmd/controller", images.Repository + "/website-controller",
+		"Reconciles the Deployments and Services of Websites"},
+	{"website-agent", "./cmd/agent", images.Repository + "/website-agent",
+		"Fetches and publishes git repositories, in the pods of Websites"},
 }
 
 // ParsePrograms returns the programs of these names, separated by commas; none for no name.

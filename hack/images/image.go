@@ -76,7 +76,8 @@ func packed(files *image.Layer) (v1.Layer, error) {
 	}
 	layer, err := tarball.LayerFromOpener(
 		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil },
-		tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching, tarball.WithMediaType(types.OCILayer))
+		tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching,
+		tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("compressing a layer: %w", err)
 	}

@@ -109,7 +109,8 @@ func tagged(name string) []byte {
 // readKey reads an Ed25519 key, as "openssl genpkey -algorithm ed25519" writes it.
 func readKey(path string) (ed25519.PrivateKey, error) {
 	if path == "" {
-		return nil, errors.New("a release is signed, so it takes a key (KEY=FILE): openssl genpkey -algorithm ed25519 -out FILE")
+		return nil, errors.New("a release is signed, so it takes a key (KEY=FILE): openssl genpkey -algorithm ed25519 " +
+			"-out FILE")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

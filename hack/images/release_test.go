@@ -82,7 +82,8 @@ func TestParsePrograms(t *testing.T) {
 	if programs, err := ParsePrograms("website-agent,kubectl"); err == nil || !strings.Contains(err.Error(), "kubectl") {
 		t.Errorf("ParsePrograms = %v, %v, want an error that names kubectl", programs, err)
 	}
-	if err := Release(t.Context(), Options{Version: "v0.1.0", Programs: []Program{agent}}, ""); err == nil || !strings.Contains(err.Error(), "all programs") {
+	if err := Release(t.Context(), Options{Version: "v0.1.0", Programs: []Program{agent}}, ""); err == nil ||
+		!strings.Contains(err.Error(), "all programs") {
 		t.Errorf("the release of a single program: %v", err)
 	}
 }
@@ -102,7 +103,8 @@ func TestReleaseRefuses(t *testing.T) {
 		"another file":   {"v0.1.0", "", notKey, "not in the format PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Release(t.Context(), Options{Version: tt.version, Commit: tt.commit, OutDir: filepath.Join(dir, "out")}, tt.key)
+			err := Release(t.Context(), Options{Version: tt.version, Commit: tt.commit, OutDir: filepath.Join(dir, "out")},
+				tt.key)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Release = %v, want %q", err, tt.want)
 			}

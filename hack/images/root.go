@@ -20,7 +20,11 @@ import (
 // zones. All of it comes with Go and its modules, in versions that go.mod pins.
 func rootLayer(ctx context.Context) (*image.Layer, error) {
 	layer := image.NewLayer()
-	layer.AddFile("etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:"+user+":"+user+":nonroot:/nonexistent:/sbin/nologin\n"))
+	layer.AddFile(
+		"etc/passwd", 0o644, []byte(
+			"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:"+user+":"+user+":nonroot:/nonexistent:/sbin/nologin\n",
+		),
+	)
 	layer.AddFile("etc/group", 0o644, []byte("root:x:0:\nnonroot:x:"+user+":\n"))
 	layer.AddFile("etc/nsswitch.conf", 0o644, []byte("hosts: files dns\n"))
 	layer.AddFile("etc/ssl/certs/ca-certificates.crt", 0o644, rootCertificates())

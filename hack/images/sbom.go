@@ -95,14 +95,17 @@ func (o Options) sbom(program Program, digest v1.Hash, binaries []string) ([]byt
 		SPDXVersion: "SPDX-2.3", DataLicense: "CC0-1.0", SPDXID: documentElement,
 		Name:              program.Image + ":" + o.Tag,
 		DocumentNamespace: source + "/spdx/" + program.Name + "/" + digest.Hex,
-		CreationInfo:      spdxCreationInfo{Created: o.Date.UTC().Format(time.RFC3339), Creators: []string{"Tool: hack/images"}},
+		CreationInfo: spdxCreationInfo{Created: o.Date.UTC().Format(time.RFC3339),
+			Creators: []string{"Tool: hack/images"}},
 		Packages: []spdxPackage{
 			{
 				SPDXID: imageElement, Name: program.Image, VersionInfo: o.Tag, LicenseDeclared: license,
 				Checksums: []spdxChecksum{{"SHA256", digest.Hex}},
 			},
-			modulePackage("SPDXRef-main", &debug.Module{Path: "github.com/kubesites/website-apiserver", Version: o.Version}, license),
-			modulePackage("SPDXRef-stdlib", &debug.Module{Path: "stdlib", Version: strings.TrimPrefix(goVersion, "go")}, "BSD-3-Clause"),
+			modulePackage("SPDXRef-main", &debug.Module{Path: "github.com/kubesites/website-apiserver", Version: o.Version},
+				license),
+			modulePackage("SPDXRef-stdlib", &debug.Module{Path: "stdlib", Version: strings.TrimPrefix(goVersion, "go")},
+				"BSD-3-Clause"),
 		},
 		Relationships: []spdxRelationship{
 			{documentElement, "DESCRIBES", imageElement},

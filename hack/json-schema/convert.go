@@ -48,7 +48,8 @@ func convertProperties(schema map[string]any, value any) {
 	for name, property := range properties {
 		convert(property)
 		object, ok := property.(map[string]any)
-		if kind, hasType := object["type"].(string); ok && hasType && object["enum"] == nil && !slices.Contains(required, any(name)) {
+		if kind, hasType := object["type"].(string); ok && hasType && object["enum"] == nil &&
+			!slices.Contains(required, any(name)) {
 			object["type"] = []string{kind, "null"}
 		}
 	}

@@ -36,7 +36,8 @@ func write(directory string) error {
 	if err != nil {
 		return err
 	}
-	config := genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(scheme))
+	config := genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions,
+		openapinamer.NewDefinitionNamer(scheme))
 	for name, version := range map[string]schema.GroupVersion{
 		v1alpha1.Website{}.OpenAPIModelName(): v1alpha1.SchemeGroupVersion,
 		v1beta1.Website{}.OpenAPIModelName():  v1beta1.SchemeGroupVersion,
@@ -63,7 +64,8 @@ func write(directory string) error {
 }
 
 // jsonSchema returns the JSON Schema of a kind, given its OpenAPI definitions.
-func jsonSchema(name string, kind schema.GroupVersionKind, definitions map[string]*spec.Schema) (map[string]any, error) {
+func jsonSchema(name string, kind schema.GroupVersionKind,
+	definitions map[string]*spec.Schema) (map[string]any, error) {
 	data, err := json.Marshal(definitions)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the definitions of %s: %w", name, err)

@@ -92,7 +92,8 @@ func (r *runner) check(ctx context.Context, t test, mutant string) error {
 
 // run runs one test, and keeps its output.
 func (r *runner) run(ctx context.Context, t test, log string) (verdict, error) {
-	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=" + r.timeout.String(), "-run=" + t.pattern(), t.pkg}
+	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=" + r.timeout.String(),
+		"-run=" + t.pattern(), t.pkg}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(r.dir, t.module)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

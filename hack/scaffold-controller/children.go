@@ -39,11 +39,13 @@ func childrenOf(website *v1beta1.Website) (*children, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering the nginx configuration: %w", err)
 	}
-	deployment, err := resources.Deployment(website, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}, config)
+	deployment, err := resources.Deployment(website, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync,
+		Agent: images.Agent}, config)
 	if err != nil {
 		return nil, fmt.Errorf("building the Deployment: %w", err)
 	}
-	c := &children{nginx: &corev1.ConfigMap{}, agent: &corev1.ConfigMap{}, deployment: &appsv1.Deployment{}, service: &corev1.Service{}}
+	c := &children{nginx: &corev1.ConfigMap{}, agent: &corev1.ConfigMap{}, deployment: &appsv1.Deployment{},
+		service: &corev1.Service{}}
 	for _, child := range []struct{ from, to any }{
 		{resources.ConfigMap(website, config), c.nginx},
 		{resources.AgentConfigMap(website, "", nil), c.agent},

@@ -15,7 +15,8 @@ import (
 )
 
 func deploymentOf(w *v1beta1.Website) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	return resources.Deployment(w, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}, "{}")
+	return resources.Deployment(w, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync,
+		Agent: images.Agent}, "{}")
 }
 
 // TestConvert: the result is what the same JSON decodes to.

@@ -71,7 +71,8 @@ func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Websi
 	return err
 }
 
-func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Website, desired *appsv1.Deployment) (*appsv1.Deployment, error) {
+func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Website,
+	desired *appsv1.Deployment) (*appsv1.Deployment, error) {
 	current := &appsv1.Deployment{ObjectMeta: nameOf(desired)}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, current, func() error {
 		if !equality.Semantic.DeepDerivative(desired.Spec, current.Spec) {
@@ -86,7 +87,8 @@ func (r *reconciler) ensureService(ctx context.Context, website *v1beta1.Website
 	current := &corev1.Service{ObjectMeta: nameOf(desired)}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, current, func() error {
 		if !equality.Semantic.DeepDerivative(desired.Spec, current.Spec) {
-			current.Spec.Type, current.Spec.Selector, current.Spec.Ports = desired.Spec.Type, desired.Spec.Selector, desired.Spec.Ports
+			current.Spec.Type, current.Spec.Selector, current.Spec.Ports = desired.Spec.Type, desired.Spec.Selector,
+				desired.Spec.Ports
 		}
 		return r.own(website, desired, current)
 	})

@@ -19,7 +19,8 @@ import (
 func testWebsite() *v1beta1.Website {
 	w := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", UID: "1", Generation: 1},
-		Spec:       v1beta1.WebsiteSpec{DeploymentName: "site", Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/site.git"}}},
+		Spec: v1beta1.WebsiteSpec{DeploymentName: "site",
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/site.git"}}},
 	}
 	v1beta1.SetObjectDefaults_Website(w)
 	return w
@@ -33,7 +34,8 @@ func counting(t *testing.T, compareStatus bool) (*reconciler, *int) {
 		t.Fatal(err)
 	}
 	writes := 0
-	c := fake.NewClientBuilder().WithScheme(known).WithObjects(testWebsite()).WithStatusSubresource(&v1beta1.Website{}, &appsv1.Deployment{}).
+	c := fake.NewClientBuilder().WithScheme(known).WithObjects(testWebsite()).WithStatusSubresource(&v1beta1.Website{},
+		&appsv1.Deployment{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				writes++
@@ -43,7 +45,8 @@ func counting(t *testing.T, compareStatus bool) (*reconciler, *int) {
 				writes++
 				return c.Update(ctx, object, options...)
 			},
-			SubResourceUpdate: func(ctx context.Context, c client.Client, subresource string, object client.Object, options ...client.SubResourceUpdateOption) error {
+			SubResourceUpdate: func(ctx context.Context, c client.Client, subresource string, object client.Object,
+				options ...client.SubResourceUpdateOption) error {
 				writes++
 				return c.SubResource(subresource).Update(ctx, object, options...)
 			},
@@ -80,18 +83,21 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("the Deployment belongs to %v", owner)
 	}
 	// What the server adds is left alone.
-	d.Spec.Template.Spec.DNSPolicy, d.Spec.Template.Spec.Containers[0].TerminationMessagePath = corev1.DNSClusterFirst, corev1.TerminationMessagePathDefault
+	d.Spec.Template.Spec.DNSPolicy, d.Spec.Template.Spec.Containers[0].TerminationMessagePath = corev1.DNSClusterFirst,
+		corev1.TerminationMessagePathDefault
 	d.Spec.Template.Spec.Containers[0].ReadinessProbe.SuccessThreshold = 1
 	d.Generation = 1
 	if err := r.Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1,
+		AvailableReplicas: 1}
 	if err := r.Status().Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	*writes = 0
-	if w := reconcile(); !meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteReady) || w.Status.ObservedGeneration != 1 {
+	if w := reconcile(); !meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteReady) ||
+		w.Status.ObservedGeneration != 1 {
 		t.Errorf("not Ready though the Deployment is: %+v", w.Status)
 	}
 	if *writes != 1 {
@@ -117,7 +123,8 @@ func TestReconcile(t *testing.T) {
 func TestBookWritesStatus(t *testing.T) {
 	r, writes := counting(t, false)
 	for range 2 {
-		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "default", Name: "site"}}); err != nil {
+		if _, err := r.Reconcile(t.Context(),
+			ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "default", Name: "site"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,12 +25,14 @@ func setStatus(website *v1beta1.Website, deployment *appsv1.Deployment) {
 	isObserved := deployment.Generation > 0 && pods.ObservedGeneration >= deployment.Generation
 	rolledOut := isObserved && pods.UpdatedReplicas == want && pods.Replicas == want && pods.AvailableReplicas == want
 	setCondition(website, v1beta1.WebsiteReady, rolledOut, "RolledOut", "RollingOut")
-	setCondition(website, v1beta1.WebsiteAvailable, pods.AvailableReplicas > 0 || want == 0, "PodsAvailable", "NoPodAvailable")
+	setCondition(website, v1beta1.WebsiteAvailable, pods.AvailableReplicas > 0 || want == 0, "PodsAvailable",
+		"NoPodAvailable")
 	setCondition(website, v1beta1.WebsiteProgressing, !rolledOut, "RollingOut", "RolledOut")
 }
 
 func setCondition(website *v1beta1.Website, kind string, is bool, ifTrue, ifFalse string) {
-	condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: ifFalse, ObservedGeneration: website.Generation}
+	condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: ifFalse,
+		ObservedGeneration: website.Generation}
 	if is {
 		condition.Status, condition.Reason = metav1.ConditionTrue, ifTrue
 	}

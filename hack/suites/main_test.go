@@ -120,7 +120,8 @@ func TestPrepare(t *testing.T) {
 			if dir, found := os.LookupEnv("GIT_DIR"); found {
 				t.Errorf("GIT_DIR is still set to %q", dir)
 			}
-			if path := os.Getenv("PATH"); !strings.HasSuffix(path, filepath.Join(cache, "website-apiserver/tools/prometheus/usr/bin")) {
+			if path := os.Getenv("PATH"); !strings.HasSuffix(path,
+				filepath.Join(cache, "website-apiserver/tools/prometheus/usr/bin")) {
 				t.Errorf("PATH is %s", path)
 			}
 			for _, variable := range os.Environ() {

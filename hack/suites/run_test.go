@@ -23,11 +23,13 @@ func TestArguments(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"cached":             {runner: runner{race: true}, step: race, want: "CGO_ENABLED=1 test -json -vet=off -ldflags=-s -w -race ./..."},
+		"cached": {runner: runner{race: true}, step: race,
+			want: "CGO_ENABLED=1 test -json -vet=off -ldflags=-s -w -race ./..."},
 		"without a compiler": {step: race, want: "test -json -vet=off -ldflags=-s -w ./..."},
 		"with coverage": {
 			runner: runner{coverage: "/tmp/c"}, step: race,
-			want: "test -json -vet=off -ldflags=-s -w -count=1 -shuffle=on -exec=env 'GOCOVERDIR=/tmp/c' ./... -args -test.gocoverdir=/tmp/c",
+			want: "test -json -vet=off -ldflags=-s -w -count=1 -shuffle=on -exec=env 'GOCOVERDIR=/tmp/c' ./... -args " +
+				"-test.gocoverdir=/tmp/c",
 		},
 		"all options": {
 			runner: runner{race: true}, step: etcd, args: []string{"-cluster=/tmp/x"},
@@ -212,7 +214,10 @@ func TestCommandStep(t *testing.T) {
 		"passes.sh": "#!/bin/sh\necho fine\n",
 		"fails.sh":  "#!/bin/sh\necho broken\nexit 3\n",
 	})
-	plans := plansOf(t, root, suite{name: "commands", steps: []step{{command: []string{"./passes.sh", "10m"}}, {command: []string{"./fails.sh"}}}})
+	plans := plansOf(
+		t, root, suite{name: "commands", steps: []step{{command: []string{"./passes.sh", "10m"}},
+			{command: []string{"./fails.sh"}}}},
+	)
 	if plans[0].tests != 2 {
 		t.Errorf("the plan has %d tests, want 2", plans[0].tests)
 	}
@@ -221,7 +226,8 @@ func TestCommandStep(t *testing.T) {
 		t.Fatalf("got %s", found.counts())
 	}
 	f := found.failures[0]
-	if f.title != "./fails.sh" || !strings.Contains(f.output, "broken\nexit status 3") || !slices.Equal(f.alone, []string{"./fails.sh"}) {
+	if f.title != "./fails.sh" || !strings.Contains(f.output, "broken\nexit status 3") ||
+		!slices.Equal(f.alone, []string{"./fails.sh"}) {
 		t.Errorf("the failure is %+v", f)
 	}
 }

@@ -80,7 +80,8 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node, tools: []string{"chromium", "prometheus"},
+		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node,
+		tools: []string{"chromium", "prometheus"},
 		// More tests at once starve the pods, whose fetches then miss their deadlines.
 		// Not shuffled: most of a run would have to be repeated to reproduce an order.
 		steps: []step{{
@@ -141,7 +142,8 @@ var suites = []suite{
 	},
 	{
 		// Both compile the previous release.
-		name: "upgrade", about: "the previous release to this one, and back, under load", budget: 15 * time.Minute, long: true, needs: node,
+		name: "upgrade", about: "the previous release to this one, and back, under load", budget: 15 * time.Minute,
+		long: true, needs: node,
 		steps: []step{
 			{module: "test", packages: []string{"./upgrade"}, flags: []string{"-timeout=40m"}},
 			{
@@ -208,7 +210,8 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "fuzzing", about: "each fuzz target for 10 minutes", budget: 90 * time.Minute, long: true, tools: []string{"nginx"},
+		name: "fuzzing", about: "each fuzz target for 10 minutes", budget: 90 * time.Minute, long: true,
+		tools: []string{"nginx"},
 		steps: []step{{command: []string{"hack/fuzz.sh", "10m"}}},
 	},
 	{
@@ -216,7 +219,8 @@ var suites = []suite{
 		steps: []step{{command: []string{"make", "test-mutants"}}},
 	},
 	{
-		name: "hosts", about: "the integration tests on older versions of Kubernetes", budget: 3 * time.Hour, long: true, alone: true,
+		name: "hosts", about: "the integration tests on older versions of Kubernetes", budget: 3 * time.Hour,
+		long: true, alone: true,
 		steps: []step{{command: []string{"make", "test-hosts"}}},
 	},
 }

@@ -37,7 +37,8 @@ func main() {
 	flag.StringVar(&o.address, "address", "127.0.0.1", "The address that Gateways and Ingresses have")
 	flag.IntVar(&o.httpPort, "http-port", 80, "The port of HTTP")
 	flag.IntVar(&o.httpsPort, "https-port", 443, "The port of HTTPS")
-	flag.StringVar(&o.ready, "ready-address", "127.0.0.1:8080", "The address that answers once what is in the cluster is served")
+	flag.StringVar(&o.ready, "ready-address", "127.0.0.1:8080",
+		"The address that answers once what is in the cluster is served")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -54,11 +55,13 @@ type provider interface {
 }
 
 func run(ctx context.Context, o options) error {
-	web, websecure := net.JoinHostPort(o.address, strconv.Itoa(o.httpPort)), net.JoinHostPort(o.address, strconv.Itoa(o.httpsPort))
+	web, websecure := net.JoinHostPort(o.address, strconv.Itoa(o.httpPort)),
+		net.JoinHostPort(o.address, strconv.Itoa(o.httpsPort))
 	gateways := &gateway.Provider{
 		QPS: 50, Burst: 100,
 		StatusAddress: &gateway.StatusAddress{IP: o.address},
-		EntryPoints:   map[string]gateway.Entrypoint{entryHTTP: {Address: web}, entryHTTPS: {Address: websecure, HasHTTPTLSConf: true}},
+		EntryPoints: map[string]gateway.Entrypoint{entryHTTP: {Address: web},
+			entryHTTPS: {Address: websecure, HasHTTPTLSConf: true}},
 	}
 	ingresses := &ingress.Provider{
 		IngressEndpoint: &ingress.EndpointIngress{IP: o.address}, AllowEmptyServices: true, StrictPrefixMatching: true,
@@ -82,7 +85,8 @@ func run(ctx context.Context, o options) error {
 // serve serves until the context ends.
 func (e *edge) serve(ctx context.Context, web, websecure, ready string) error {
 	plain := &http.Server{Addr: web, Handler: e.entry(entryHTTP), ReadHeaderTimeout: 10 * time.Second}
-	secure := &http.Server{Addr: websecure, Handler: e.entry(entryHTTPS), ReadHeaderTimeout: 10 * time.Second, TLSConfig: e.tlsConfig()}
+	secure := &http.Server{Addr: websecure, Handler: e.entry(entryHTTPS), ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: e.tlsConfig()}
 	readiness := &http.Server{Addr: ready, Handler: http.HandlerFunc(e.serveReady), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 3)
 	go func() { ended <- plain.ListenAndServe() }()

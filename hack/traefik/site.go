@@ -67,7 +67,9 @@ func (s *site) weighted(service *dynamic.WeightedRoundRobin) (http.Handler, erro
 		var handler http.Handler
 		if member.Status != nil {
 			status := *member.Status
-			handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, http.StatusText(status), status) })
+			handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, http.StatusText(status), status)
+			})
 		} else {
 			var err error
 			if handler, err = s.service(member.Name); err != nil {

@@ -47,7 +47,8 @@ func TestAccessIsNews(t *testing.T) {
 		}
 		status := a.Status()
 		if status.Access != step.want || (status.Revision != before) != step.isNews {
-			t.Errorf("%s: %q, with a new revision: %t, want %q, %t", step.when, status.Access, status.Revision != before, step.want, step.isNews)
+			t.Errorf("%s: %q, with a new revision: %t, want %q, %t", step.when, status.Access, status.Revision != before,
+				step.want, step.isNews)
 		}
 		before = status.Revision
 	}

@@ -96,7 +96,8 @@ func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 		logger.Error(err, "Failed to make the release of a commit", "commit", commit)
 	}
 	if made.RefusedLinks > 0 {
-		logger.Info("Some symbolic links are not served: they lead out of the repository, to hidden files, to themselves, or nowhere",
+		logger.Info("Some symbolic links are not served: they lead out of the repository, to hidden files, to themselves, "+
+			"or nowhere",
 			"commit", commit, "links", made.RefusedLinks)
 	}
 	return releaseMade{err}

@@ -93,7 +93,8 @@ func startAgent(t *testing.T, tweaks ...func(*Agent)) (*Agent, *remote) {
 	r := &remote{worktree: filepath.Join(dir, "worktree"), tip: commit("a")}
 	a.repository, a.branches = r, r
 	if err := errors.Join(os.MkdirAll(filepath.Join(r.worktree, "public"), 0o755), os.Mkdir(a.ConfigDir, 0o755),
-		os.WriteFile(filepath.Join(a.ConfigDir, requests.KeysFile), []byte(requests.PublicKeysOf(testKey).String()), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(a.ConfigDir, requests.KeysFile), []byte(requests.PublicKeysOf(testKey).String()),
+			0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tweak := range tweaks {
@@ -175,7 +176,8 @@ func TestPublishes(t *testing.T) {
 	r.push("b")
 	status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long)
 	if status.Commit != commit("b") || status.Synced != "1" || status.PublishedAt == nil || status.LastContact == nil ||
-		status.Subject != "commit b" || status.Author != "an author" || !status.PathFound || status.Path != "public" || status.LFSPointers != 1 {
+		status.Subject != "commit b" || status.Author != "an author" || !status.PathFound || status.Path != "public" ||
+		status.LFSPointers != 1 {
 		t.Errorf("answered with %+v", status)
 	}
 	a.serves(t, "b")
@@ -185,7 +187,8 @@ func TestPublishes(t *testing.T) {
 	}()
 	eventually(t, "the request waits", func() bool { return a.waiting.count(false) == 1 })
 	status = a.ask(t, requests.ParameterPin, commit("a"), requests.ParameterGeneration, "2", requests.ParameterWait, long)
-	if status.Commit != commit("a") || status.Pin == nil || status.Pin.Commit != commit("a") || status.Pin.Generation != 2 {
+	if status.Commit != commit("a") || status.Pin == nil || status.Pin.Commit != commit("a") ||
+		status.Pin.Generation != 2 {
 		t.Errorf("answered with %+v", status)
 	}
 	if status := <-answer; status.Revision == "" {
@@ -209,13 +212,15 @@ func TestHeldReleases(t *testing.T) {
 	a, r := startAgent(t, func(a *Agent) { a.state.maxHold = time.Hour })
 	a.serves(t, "a")
 	hold := func() Status {
-		return a.ask(t, requests.ParameterHold, "true", requests.ParameterAfter, a.Status().Revision, requests.ParameterWait, long)
+		return a.ask(t, requests.ParameterHold, "true", requests.ParameterAfter, a.Status().Revision,
+			requests.ParameterWait, long)
 	}
 	r.push("b")
 	answer := make(chan Status, 1)
 	go func() { answer <- hold() }()
 	eventually(t, "the request waits", func() bool { return a.waiting.count(true) == 1 })
-	if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterAfter, a.Status().Revision, requests.ParameterWait, long); status.Prepared != commit("b") || status.Commit != commit("a") {
+	if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterAfter, a.Status().Revision,
+		requests.ParameterWait, long); status.Prepared != commit("b") || status.Commit != commit("a") {
 		t.Errorf("a sync is answered with %+v", status)
 	}
 	if status := <-answer; status.Revision == "" {
@@ -223,12 +228,14 @@ func TestHeldReleases(t *testing.T) {
 	}
 	go func() { answer <- hold() }()
 	r.push("c")
-	if status := a.ask(t, requests.ParameterExpect, commit("d"), requests.ParameterAfter, a.Status().Revision, requests.ParameterWait, long); status.Prepared != commit("c") {
+	if status := a.ask(t, requests.ParameterExpect, commit("d"), requests.ParameterAfter, a.Status().Revision,
+		requests.ParameterWait, long); status.Prepared != commit("c") {
 		t.Errorf("a request for another commit is answered with %+v", status)
 	}
 	<-answer
 	a.serves(t, "a")
-	if status := a.ask(t, requests.ParameterRelease, commit("c"), requests.ParameterWait, long); status.Commit != commit("c") || status.Prepared != "" {
+	if status := a.ask(t, requests.ParameterRelease, commit("c"), requests.ParameterWait,
+		long); status.Commit != commit("c") || status.Prepared != "" {
 		t.Errorf("then the status is %+v", status)
 	}
 }
@@ -295,9 +302,11 @@ func (w *waiting) count(signed bool) int {
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	in := func(a *Agent) {
-		a.Git.Dir, a.Releases.Dir, a.ConfigDir = filepath.Join(dir, "git"), filepath.Join(dir, "site"), filepath.Join(dir, "config")
+		a.Git.Dir, a.Releases.Dir, a.ConfigDir = filepath.Join(dir, "git"), filepath.Join(dir, "site"),
+			filepath.Join(dir, "config")
 		_ = os.Mkdir(a.ConfigDir, 0o755)
-		_ = os.WriteFile(filepath.Join(a.ConfigDir, requests.KeysFile), []byte(requests.PublicKeysOf(testKey).String()), 0o600)
+		_ = os.WriteFile(filepath.Join(a.ConfigDir, requests.KeysFile),
+			[]byte(requests.PublicKeysOf(testKey).String()), 0o600)
 	}
 	t.Run("before", func(t *testing.T) {
 		a, r := startAgent(t, in)
@@ -319,7 +328,8 @@ func TestRestart(t *testing.T) {
 			}
 		})
 		r.push("c")
-		if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long); status.Commit != commit("a") || status.Newest != commit("c") || status.Subject != "commit a" || status.LFSPointers != 1 {
+		if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long); status.Commit != commit("a") ||
+			status.Newest != commit("c") || status.Subject != "commit a" || status.LFSPointers != 1 {
 			t.Errorf("the status is %+v", status)
 		}
 		// The file of the controller is read, and has a later generation.
@@ -347,7 +357,8 @@ func TestRestart(t *testing.T) {
 func TestBranchesAreListed(t *testing.T) {
 	a, _ := startAgent(t)
 	for _, previews := range []requests.Previews{{Branches: []string{"feature*"}}, {Branches: []string{"*"}, Head: true}} {
-		if err := os.WriteFile(filepath.Join(a.ConfigDir, requests.PreviewsFile), []byte(previews.String()), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(a.ConfigDir, requests.PreviewsFile), []byte(previews.String()),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the branches are listed", func() bool {
@@ -355,7 +366,8 @@ func TestBranchesAreListed(t *testing.T) {
 			return listed != nil && listed.ID == previews.ID(a.Git.URL) && listed.Since != nil
 		})
 		listed := a.Status().Branches
-		if want := len(previews.Branches[0]); (want == 1) != (len(listed.Branches) == 2) || (listed.Head != "") != previews.Head {
+		if want := len(previews.Branches[0]); (want == 1) != (len(listed.Branches) == 2) ||
+			(listed.Head != "") != previews.Head {
 			t.Errorf("with %+v the status has %+v", previews, listed)
 		}
 	}

@@ -42,7 +42,8 @@ type refusals struct {
 }
 
 func newRefusals() *refusals {
-	return &refusals{clients: map[string]*rate.Limiter{}, others: rate.NewLimiter(refusedRate, refusedBurst), log: rate.Sometimes{Interval: time.Minute}}
+	return &refusals{clients: map[string]*rate.Limiter{}, others: rate.NewLimiter(refusedRate, refusedBurst),
+		log: rate.Sometimes{Interval: time.Minute}}
 }
 
 // of returns the limit of a client. The caller holds the lock.
@@ -79,7 +80,8 @@ func (r *refusals) note(ctx context.Context, client string, now time.Time, err e
 	r.count++
 	r.of(client, now).AllowN(now, 1)
 	r.log.Do(func() {
-		klog.FromContext(ctx).Info("Refused a request that is not from website-controller", "client", client, "err", err, "refused", r.count)
+		klog.FromContext(ctx).Info("Refused a request that is not from website-controller", "client", client, "err", err,
+			"refused", r.count)
 	})
 }
 
@@ -125,7 +127,8 @@ func (a *Agent) publicKeys() (requests.PublicKeys, error) {
 		return requests.PublicKeys{}, fmt.Errorf("reading the public keys: %w", err)
 	}
 	if info.Size() > maxKeysFile {
-		return requests.PublicKeys{}, fmt.Errorf("the public keys have %d bytes, at most %d are read", info.Size(), maxKeysFile)
+		return requests.PublicKeys{}, fmt.Errorf("the public keys have %d bytes, at most %d are read",
+			info.Size(), maxKeysFile)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

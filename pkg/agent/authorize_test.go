@@ -66,28 +66,34 @@ func TestRequestsAreAuthorized(t *testing.T) {
 			want  int
 		}{
 			"signed": {key: testKey, pod: testPod, want: http.StatusOK},
-			"by any pod of the cluster": {key: testKey, pod: testPod, want: http.StatusUnauthorized, given: func(_ *testing.T, _ *Agent, request *http.Request, _ *testingclock.FakeClock) {
-				request.Header.Del(requests.Header)
-			}},
+			"by any pod of the cluster": {key: testKey, pod: testPod, want: http.StatusUnauthorized,
+				given: func(_ *testing.T, _ *Agent, request *http.Request, _ *testingclock.FakeClock) {
+					request.Header.Del(requests.Header)
+				}},
 			"replayed to another pod": {key: testKey, pod: "another", want: http.StatusForbidden},
 			"by an unknown key":       {key: newKey(), pod: testPod, want: http.StatusForbidden},
-			"expired": {key: testKey, pod: testPod, want: http.StatusForbidden, given: func(_ *testing.T, _ *Agent, _ *http.Request, now *testingclock.FakeClock) {
-				now.Step(2 * time.Minute)
-			}},
-			"with another parameter": {key: testKey, pod: testPod, want: http.StatusForbidden, given: func(_ *testing.T, _ *Agent, request *http.Request, _ *testingclock.FakeClock) {
-				request.URL.RawQuery += "&" + requests.ParameterSync + "=now"
-			}},
-			"an agent without keys": {key: testKey, pod: testPod, want: http.StatusForbidden, given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
-				if err := os.Remove(filepath.Join(a.ConfigDir, requests.KeysFile)); err != nil {
-					t.Fatal(err)
-				}
-			}},
-			"an agent with keys that it cannot read": {key: testKey, pod: testPod, want: http.StatusForbidden, given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
-				publishKeys(t, a, "nonsense")
-			}},
-			"an agent with too many keys": {key: testKey, pod: testPod, want: http.StatusForbidden, given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
-				publishKeys(t, a, strings.Repeat(" ", maxKeysFile)+requests.PublicKeysOf(testKey).String())
-			}},
+			"expired": {key: testKey, pod: testPod, want: http.StatusForbidden,
+				given: func(_ *testing.T, _ *Agent, _ *http.Request, now *testingclock.FakeClock) {
+					now.Step(2 * time.Minute)
+				}},
+			"with another parameter": {key: testKey, pod: testPod, want: http.StatusForbidden,
+				given: func(_ *testing.T, _ *Agent, request *http.Request, _ *testingclock.FakeClock) {
+					request.URL.RawQuery += "&" + requests.ParameterSync + "=now"
+				}},
+			"an agent without keys": {key: testKey, pod: testPod, want: http.StatusForbidden,
+				given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
+					if err := os.Remove(filepath.Join(a.ConfigDir, requests.KeysFile)); err != nil {
+						t.Fatal(err)
+					}
+				}},
+			"an agent with keys that it cannot read": {key: testKey, pod: testPod, want: http.StatusForbidden,
+				given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
+					publishKeys(t, a, "nonsense")
+				}},
+			"an agent with too many keys": {key: testKey, pod: testPod, want: http.StatusForbidden,
+				given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
+					publishKeys(t, a, strings.Repeat(" ", maxKeysFile)+requests.PublicKeysOf(testKey).String())
+				}},
 		} {
 			t.Run(change+"/"+name, func(t *testing.T) {
 				now := testingclock.NewFakeClock(time.Now())
@@ -106,7 +112,8 @@ func TestRequestsAreAuthorized(t *testing.T) {
 					a.mu.Lock()
 					s := a.state
 					a.mu.Unlock()
-					if s.syncing.id != "" || s.synced != "" || s.expected != "" || s.pin.known || !s.heldUntil.IsZero() || s.fetches != 1 {
+					if s.syncing.id != "" || s.synced != "" || s.expected != "" || s.pin.known || !s.heldUntil.IsZero() ||
+						s.fetches != 1 {
 						t.Errorf("a refused request has changed something: %+v", s)
 					}
 				}

@@ -73,7 +73,8 @@ func TestFailedListingKeepsBranches(t *testing.T) {
 			failures = status.Failure.Count
 		}
 		if !slices.Equal(status.Branches, step.want) || isNew != step.isNew || failures != step.failures {
-			t.Errorf("step %d: %+v, want the branches %v, new: %t, failures: %d", i, status, step.want, step.isNew, step.failures)
+			t.Errorf("step %d: %+v, want the branches %v, new: %t, failures: %d", i, status, step.want,
+				step.isNew, step.failures)
 		}
 		if status.Since != nil {
 			since = *status.Since
@@ -82,7 +83,8 @@ func TestFailedListingKeepsBranches(t *testing.T) {
 	// Other patterns have another list.
 	l = l.wants(previewsRead{&requests.Previews{}, "other"})
 	l.listedID = l.id
-	if l = l.listed(branchesListed{err: gitError(git.ReasonUnreachable)}, now); len(l.status.Branches) > 0 || l.status.ID != "other" {
+	if l = l.listed(branchesListed{err: gitError(git.ReasonUnreachable)}, now); len(l.status.Branches) > 0 ||
+		l.status.ID != "other" {
 		t.Errorf("with other patterns: %+v", l.status)
 	}
 	if l = l.wants(previewsRead{}); l.status != nil {

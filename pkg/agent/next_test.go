@@ -31,19 +31,29 @@ func TestFetches(t *testing.T) {
 		begin, later func(*world)
 		want         []time.Duration
 	}{
-		"each period":                {period: m, want: seconds(0, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600)},
-		"once":                       {want: seconds(0)},
-		"a commit":                   {period: m, ref: commit("a"), want: seconds(0)},
-		"a server that is down":      {period: m, begin: fails(git.ReasonUnreachable), want: seconds(0, 5, 15, 35, 75, 155, 315)},
-		"one that comes up":          {period: m, begin: fails(git.ReasonUnreachable), later: func(w *world) { clear(w.fails) }, want: seconds(0, 5, 15, 35, 75, 155, 215, 275, 335, 395, 455, 515, 575)},
-		"one that goes down":         {period: m, later: fails(git.ReasonTimedOut), want: seconds(0, 60, 120, 180, 300, 540)},
-		"a short period":             {period: time.Second, begin: fails(git.ReasonUnreachable), want: seconds(0, 1, 3, 7, 15, 31, 63, 127, 255, 511)},
-		"a long period":              {period: 4 * m, later: fails(git.ReasonUnreachable), want: seconds(0, 240, 480)},
-		"no path":                    {period: 2 * m, begin: fails(git.ReasonPathNotFound), want: seconds(0, 120, 240, 360, 480, 600)},
-		"never, and down":            {begin: fails(git.ReasonUnreachable), later: func(w *world) { clear(w.fails) }, want: seconds(0, 5, 15, 35, 75, 155)},
-		"a release that is not made": {period: m, begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge }, want: seconds(0, 5, 15, 35, 75, 155, 315)},
-		"and without polling":        {begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge }, want: seconds(0, 5, 15, 35, 75, 155, 315)},
-		"a later one, seldom":        {period: 4 * m, later: func(w *world) { w.push("b"); w.fails[commit("b")] = release.ErrTooLarge }, want: seconds(0, 240, 245, 255, 275, 315, 395, 555)},
+		"each period": {period: m, want: seconds(0, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600)},
+		"once":        {want: seconds(0)},
+		"a commit":    {period: m, ref: commit("a"), want: seconds(0)},
+		"a server that is down": {period: m, begin: fails(git.ReasonUnreachable),
+			want: seconds(0, 5, 15, 35, 75, 155, 315)},
+		"one that comes up": {period: m, begin: fails(git.ReasonUnreachable),
+			later: func(w *world) { clear(w.fails) }, want: seconds(0, 5, 15, 35, 75, 155, 215, 275, 335, 395, 455, 515, 575)},
+		"one that goes down": {period: m, later: fails(git.ReasonTimedOut), want: seconds(0, 60, 120, 180, 300, 540)},
+		"a short period": {period: time.Second, begin: fails(git.ReasonUnreachable),
+			want: seconds(0, 1, 3, 7, 15, 31, 63, 127, 255, 511)},
+		"a long period": {period: 4 * m, later: fails(git.ReasonUnreachable), want: seconds(0, 240, 480)},
+		"no path": {period: 2 * m, begin: fails(git.ReasonPathNotFound),
+			want: seconds(0, 120, 240, 360, 480, 600)},
+		"never, and down": {begin: fails(git.ReasonUnreachable), later: func(w *world) { clear(w.fails) },
+			want: seconds(0, 5, 15, 35, 75, 155)},
+		"a release that is not made": {period: m, begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge },
+			want: seconds(0, 5, 15, 35, 75, 155, 315)},
+		"and without polling": {begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge },
+			want: seconds(0, 5, 15, 35, 75, 155, 315)},
+		"a later one, seldom": {period: 4 * m, later: func(w *world) {
+			w.push("b")
+			w.fails[commit("b")] = release.ErrTooLarge
+		}, want: seconds(0, 240, 245, 255, 275, 315, 395, 555)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(w *world) {
@@ -468,7 +478,8 @@ func TestAnyOrder(t *testing.T) {
 				w.pin([]string{"", requests.PinCurrent, commit(any()), commit(any())}[random.IntN(4)])
 			case 8:
 				w.fails[[]string{w.ref, commit(any()), "publish"}[random.IntN(3)]] = []error{
-					gitError(git.ReasonUnreachable), gitError(git.ReasonTooLarge), gitError(git.ReasonPathNotFound), release.ErrTooLarge,
+					gitError(git.ReasonUnreachable), gitError(git.ReasonTooLarge), gitError(git.ReasonPathNotFound),
+					release.ErrTooLarge,
 				}[random.IntN(4)]
 			case 9:
 				clear(w.fails)

@@ -77,12 +77,15 @@ func TestLaterCommits(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"one":                                 {pushed: "b", after: maxHold, want: "b"},
-		"a later one":                         {pushed: "bc", interval: time.Second, after: maxHold, want: "c"},
-		"one every second":                    {pushed: "bcdefghij", interval: 1100 * time.Millisecond, after: maxHold, want: "d"},
-		"one that is not made":                {pushed: "bc", interval: time.Second, unmade: "c", after: maxHold, want: "b"},
-		"one that takes time":                 {pushed: "bc", interval: time.Second, busy: 5 * time.Second, after: maxHold, want: "b"},
-		"back to what is served, and another": {pushed: "bac", interval: time.Second, after: 2*time.Second + maxHold, want: "c"},
+		"one":         {pushed: "b", after: maxHold, want: "b"},
+		"a later one": {pushed: "bc", interval: time.Second, after: maxHold, want: "c"},
+		"one every second": {pushed: "bcdefghij", interval: 1100 * time.Millisecond,
+			after: maxHold, want: "d"},
+		"one that is not made": {pushed: "bc", interval: time.Second, unmade: "c", after: maxHold, want: "b"},
+		"one that takes time": {pushed: "bc", interval: time.Second, busy: 5 * time.Second,
+			after: maxHold, want: "b"},
+		"back to what is served, and another": {pushed: "bac", interval: time.Second,
+			after: 2*time.Second + maxHold, want: "c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(w *world) { w.room = 20 })

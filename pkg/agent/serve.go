@@ -77,10 +77,11 @@ website_agent_fetch_duration_seconds_count %d
 # HELP website_agent_last_contact_timestamp_seconds Time of the last successful fetch.
 # TYPE website_agent_last_contact_timestamp_seconds gauge
 website_agent_last_contact_timestamp_seconds %.3f
-# HELP website_agent_requests_refused_total Requests that were refused because they were not signed by website-controller for this pod.
+# HELP website_agent_requests_refused_total Refused requests, which website-controller has not signed for this pod.
 # TYPE website_agent_requests_refused_total counter
 website_agent_requests_refused_total %d
-`, len(s.releases), s.fetches, s.failedFetches, s.fetchTime.Seconds(), s.fetches+s.failedFetches, contact, a.refusals.total())
+`, len(s.releases), s.fetches, s.failedFetches, s.fetchTime.Seconds(), s.fetches+s.failedFetches, contact,
+		a.refusals.total())
 }
 
 // Serve serves requests at an address until ctx ends.
@@ -96,7 +97,8 @@ func Serve(ctx context.Context, address string, handler http.Handler) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(netutil.LimitListener(listener, maxConnections)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netutil.LimitListener(listener, maxConnections)); err != nil &&
+		!errors.Is(err, http.ErrServerClosed) {
 		klog.FromContext(ctx).Error(err, "Failed to serve", "address", address)
 		return fmt.Errorf("serving at %s: %w", address, err)
 	}

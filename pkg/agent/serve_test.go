@@ -32,8 +32,10 @@ func TestStatus(t *testing.T) {
 	r.mu.Unlock()
 	before := a.Status()
 	after := a.ask(t, "sync", "1", "wait", long)
-	if after.Commit != commit("a") || !after.PathFound || after.Failure == nil || after.Failure.Reason != git.ReasonAuthentication || after.Failure.Count != 1 ||
-		after.Failure.Text == "" || after.LastContact == nil || !after.LastContact.Equal(*before.LastContact) || len(after.Releases) != 1 {
+	if after.Commit != commit("a") || !after.PathFound || after.Failure == nil ||
+		after.Failure.Reason != git.ReasonAuthentication || after.Failure.Count != 1 ||
+		after.Failure.Text == "" || after.LastContact == nil || !after.LastContact.Equal(*before.LastContact) ||
+		len(after.Releases) != 1 {
 		t.Errorf("the status is %+v", after)
 	}
 	if body := get("/status").Body.String(); strings.Contains(body, "example.com") {
@@ -43,7 +45,8 @@ func TestStatus(t *testing.T) {
 		"website_agent_releases 1\n", "website_agent_fetches_total{result=\"success\"} 1\n",
 		"website_agent_fetches_total{result=\"error\"} 1\n", "website_agent_fetch_duration_seconds_count 2\n",
 	} {
-		if body := get("/metrics").Body.String(); !strings.Contains(body, want) || strings.Contains(body, "contact_timestamp_seconds 0.000\n") {
+		if body := get("/metrics").Body.String(); !strings.Contains(body, want) ||
+			strings.Contains(body, "contact_timestamp_seconds 0.000\n") {
 			t.Errorf("the metrics are %s, want %q", body, want)
 		}
 	}

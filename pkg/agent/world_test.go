@@ -49,7 +49,8 @@ const step = 10 * time.Millisecond
 
 func newWorld(t *testing.T, tweaks ...func(*world)) *world {
 	w := &world{
-		t: t, now: time.Unix(1e9, 0), tip: commit("a"), fails: map[string]error{}, hung: map[string]bool{}, busy: step, room: 5,
+		t: t, now: time.Unix(1e9, 0), tip: commit("a"), fails: map[string]error{}, hung: map[string]bool{},
+		busy: step, room: 5,
 		state: state{ref: "refs/heads/main", period: time.Minute, maxHold: maxHold},
 	}
 	for _, tweak := range tweaks {

@@ -119,7 +119,8 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("creating the generic API server: %w", err)
 	}
 
-	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter, c.generic.Authorization.Authorizer, c.fieldRules)
+	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter,
+		c.generic.Authorization.Authorizer, c.fieldRules)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,8 @@ func (c CompletedConfig) New() (*Server, error) {
 		c.bodies.Size = websites.Website.EncodedSize
 	}
 	// The options of the subresource sync are a type of the group.
-	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)
+	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme,
+		runtime.NewParameterCodec(c.scheme), c.codecs)
 	group.NegotiatedSerializer = encoding.NewNegotiatedSerializer(group.NegotiatedSerializer)
 	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {
 		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
@@ -139,13 +141,15 @@ func (c CompletedConfig) New() (*Server, error) {
 	// A frozen version gets no new subresources.
 	beta := group.VersionedResourcesStorageMap[v1beta1.SchemeGroupVersion.Version]
 	beta["websites/sync"], beta["websites/rollback"] = websites.Sync, websites.Rollback
-	if err := genericServer.AddPreShutdownHook("end-sync-waits", func() error { websites.Sync.Stop(); return nil }); err != nil {
+	if err := genericServer.AddPreShutdownHook("end-sync-waits",
+		func() error { websites.Sync.Stop(); return nil }); err != nil {
 		return nil, fmt.Errorf("ending waits on shutdown: %w", err)
 	}
 	if err := genericServer.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing the API group %s: %w", website.GroupName, err)
 	}
-	return &Server{GenericAPIServer: genericServer, store: c.store, trust: c.trust, peers: c.peers, registrar: c.registrar, snapshots: c.snapshots}, nil
+	return &Server{GenericAPIServer: genericServer, store: c.store, trust: c.trust, peers: c.peers, registrar: c.registrar,
+		snapshots: c.snapshots}, nil
 }
 
 // Run serves until ctx ends, finishes the requests in flight and records the store

@@ -27,7 +27,8 @@ func withdrawSharedPaths(service *handler3.OpenAPIService) {
 const syncPath = "/websites/{name}/sync"
 
 // syncBody describes the body of a request to it.
-const syncBody = "A WebsiteSyncRequest with the commit to publish. Bodies of any other form or content type are accepted and ignored."
+const syncBody = "A WebsiteSyncRequest with the commit to publish. Bodies of any other form or content type are " +
+	"accepted and ignored."
 
 // documentSync adds the body of requests to sync, and their response without timeoutSeconds,
 // to the OpenAPI documents. Those of the library have neither for subresources that connect.
@@ -67,7 +68,8 @@ func documentSyncV3(document *spec3.OpenAPI) (*spec3.OpenAPI, error) {
 		if answer == nil {
 			return nil, fmt.Errorf("the OpenAPI document has no response of %s", path)
 		}
-		item.Post.RequestBody = &spec3.RequestBody{RequestBodyProps: spec3.RequestBodyProps{Description: syncBody, Content: answer.Content}}
+		item.Post.RequestBody = &spec3.RequestBody{RequestBodyProps: spec3.RequestBodyProps{Description: syncBody,
+			Content: answer.Content}}
 		accepted := *answer
 		accepted.Description = http.StatusText(http.StatusAccepted)
 		item.Post.Responses.StatusCodeResponses[http.StatusAccepted] = &accepted

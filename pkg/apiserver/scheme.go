@@ -23,7 +23,8 @@ func NewScheme() (*runtime.Scheme, serializer.CodecFactory, error) {
 	// The scale subresource speaks autoscaling/v1. The type has no hub form, so
 	// it is its own.
 	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
-	scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal}, &autoscalingv1.Scale{})
+	scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal},
+		&autoscalingv1.Scale{})
 
 	// The generic API server decodes ListOptions and the like in the core
 	// group's version and answers with these unversioned types.

@@ -46,7 +46,9 @@ func newServer(t *testing.T) string {
 	config := genericapiserver.NewRecommendedConfig(codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	// Fields are authorized for the user of the request.
-	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (
+		*authenticator.Response, bool, error,
+	) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "user"}}, true, nil
 	})
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -132,26 +134,35 @@ func TestServer(t *testing.T) {
 	const spec = `"spec":{"deploymentName":"kubia-website","gitRepo":"https://example.com/site.git"}`
 
 	t.Run("created through v1alpha1, read as v1beta1", func(t *testing.T) {
-		created := send(t, http.MethodPost, path(server, "v1alpha1", ""), jsonType, `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia"},`+spec+`}`)
+		created := send(t, http.MethodPost, path(server, "v1alpha1", ""), jsonType,
+			`{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia"},`+spec+`}`)
 		if created.code != http.StatusCreated {
 			t.Fatalf("creating answered %d %v", created.code, created.object)
 		}
-		if want := "mycontroller.nevermosby.io/v1alpha1 Website is deprecated in v0.1+; use mycontroller.nevermosby.io/v1beta1 Website"; !slices.ContainsFunc(created.warnings, func(w string) bool { return strings.Contains(w, want) }) {
+		if want := "mycontroller.nevermosby.io/v1alpha1 Website is deprecated in v0.1+; use " +
+			"mycontroller.nevermosby.io/v1beta1 Website"; !slices.ContainsFunc(created.warnings,
+			func(w string) bool { return strings.Contains(w, want) }) {
 			t.Errorf("warnings = %q, want %q", created.warnings, want)
 		}
 		// The status of v1beta1 says that it is pending; the spec has nothing to carry.
-		if carried := fmt.Sprint(created.field("metadata", "annotations", website.AnnotationCarriedFields)); !strings.HasPrefix(carried, `{"status":`) {
+		if carried := fmt.Sprint(
+			created.field("metadata", "annotations", website.AnnotationCarriedFields),
+		); !strings.HasPrefix(carried, `{"status":`) {
 			t.Errorf("the annotation is %s, want the status alone", carried)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "")
-		if len(read.warnings) != 0 || read.field("spec", "source", "git", "repository") != "https://example.com/site.git" || read.field("spec", "polling", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
+		if len(read.warnings) != 0 || read.field("spec", "source", "git", "repository") != "https://example.com/site.git" ||
+			read.field("spec", "polling", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
 			t.Errorf("read as v1beta1: %v, warnings %q; want the defaults and no warning", read.object, read.warnings)
 		}
 	})
 
 	t.Run("generated names", func(t *testing.T) {
-		created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"generateName":"gen-"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
-		if created.code != http.StatusCreated || created.field("spec", "deploymentName") != created.field("metadata", "name") {
+		created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType,
+			`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"generateName":"gen-"},`+
+				`"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
+		if created.code != http.StatusCreated ||
+			created.field("spec", "deploymentName") != created.field("metadata", "name") {
 			t.Errorf("created %d %v, want a Deployment of the generated name", created.code, created.object)
 		}
 	})
@@ -159,14 +170,16 @@ func TestServer(t *testing.T) {
 	t.Run("scale", func(t *testing.T) {
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
 			scaled := send(t, http.MethodPatch, path(server, version, "/kubia/scale"), mergeType, `{"spec":{"replicas":3}}`)
-			if scaled.code != http.StatusOK || scaled.field("kind") != "Scale" || scaled.field("apiVersion") != "autoscaling/v1" || scaled.field("spec", "replicas") != 3. {
+			if scaled.code != http.StatusOK || scaled.field("kind") != "Scale" ||
+				scaled.field("apiVersion") != "autoscaling/v1" || scaled.field("spec", "replicas") != 3. {
 				t.Errorf("scaling through %s answered %d %v", version, scaled.code, scaled.object)
 			}
 			again := send(t, http.MethodGet, path(server, version, "/kubia"), jsonType, "")
 			if again.field("spec", "replicas") != 3. {
 				t.Errorf("replicas = %v, want 3", again.field("spec", "replicas"))
 			}
-			put := send(t, http.MethodPut, path(server, version, "/kubia/scale"), jsonType, `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"kubia","namespace":"default"},"spec":{"replicas":1}}`)
+			put := send(t, http.MethodPut, path(server, version, "/kubia/scale"), jsonType, `{"apiVersion":"autoscaling/v1",`+
+				`"kind":"Scale","metadata":{"name":"kubia","namespace":"default"},"spec":{"replicas":1}}`)
 			if put.code != http.StatusOK {
 				t.Errorf("replacing the scale through %s answered %d %v", version, put.code, put.object)
 			}
@@ -174,7 +187,10 @@ func TestServer(t *testing.T) {
 	})
 
 	t.Run("applied, then written by an old client", func(t *testing.T) {
-		applied := send(t, http.MethodPatch, path(server, "v1beta1", "/kubia?fieldManager=team&force=true"), applyType, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"},"path":"public"},"serving":{"headers":[{"path":"/","name":"X-A","value":"1"}]}}}`)
+		applied := send(t, http.MethodPatch, path(server, "v1beta1", "/kubia?fieldManager=team&force=true"), applyType,
+			`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},`+
+				`"spec":{"source":{"git":{"repository":"https://example.com/site.git"},"path":"public"},`+
+				`"serving":{"headers":[{"path":"/","name":"X-A","value":"1"}]}}}`)
 		if applied.code != http.StatusOK || applied.field("spec", "source", "path") != "public" {
 			t.Fatalf("applying answered %d %v", applied.code, applied.object)
 		}
@@ -183,18 +199,23 @@ func TestServer(t *testing.T) {
 			t.Fatalf("patching through v1alpha1 answered %d %v", patched.code, patched.object)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "")
-		if read.field("spec", "source", "path") != "public" || read.field("spec", "replicas") != 4. || read.field("metadata", "annotations") != nil {
+		if read.field("spec", "source", "path") != "public" || read.field("spec", "replicas") != 4. ||
+			read.field("metadata", "annotations") != nil {
 			t.Errorf("after a write through v1alpha1: %v, want the path, 4 replicas and no annotation", read.object)
 		}
-		damaged := send(t, http.MethodPatch, path(server, "v1alpha1", "/kubia"), mergeType, `{"metadata":{"annotations":{"`+website.AnnotationCarriedFields+`":"{"}}}`)
-		if damaged.code < 400 || damaged.code >= 500 || !strings.Contains(fmt.Sprint(damaged.field("message")), "must be the fields of v1beta1 as JSON") {
+		damaged := send(t, http.MethodPatch, path(server, "v1alpha1", "/kubia"), mergeType,
+			`{"metadata":{"annotations":{"`+website.AnnotationCarriedFields+`":"{"}}}`)
+		if damaged.code < 400 || damaged.code >= 500 ||
+			!strings.Contains(fmt.Sprint(damaged.field("message")), "must be the fields of v1beta1 as JSON") {
 			t.Errorf("a damaged annotation answered %d %v, want it refused", damaged.code, damaged.field("message"))
 		}
 	})
 
 	t.Run("an annotation written by hand", func(t *testing.T) {
-		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand","annotations":{"` + website.AnnotationCarriedFields +
-			`":"{\"spec\":{\"polling\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
+		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand",` +
+			`"annotations":{"` + website.AnnotationCarriedFields +
+			`":"{\"spec\":{\"polling\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",` +
+			`\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
 		for range 2 {
 			applied := send(t, http.MethodPatch, path(server, "v1alpha1", "/by-hand?fieldManager=team"), applyType, byHand)
 			if applied.code >= 300 || applied.field("metadata", "generation") != 1. {
@@ -203,25 +224,31 @@ func TestServer(t *testing.T) {
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/by-hand"), jsonType, "")
 		redirects, _ := read.field("spec", "serving", "redirects").([]any)
-		if read.field("spec", "polling", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["to"] != "/b" || redirects[0].(map[string]any)["statusCode"] != 301. {
+		if read.field("spec", "polling", "timeoutSeconds") != 120. || len(redirects) != 1 ||
+			redirects[0].(map[string]any)["to"] != "/b" || redirects[0].(map[string]any)["statusCode"] != 301. {
 			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
 		}
 	})
 
 	t.Run("an annotation with an unknown member", func(t *testing.T) {
-		const manifest = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"later","annotations":{"` + website.AnnotationCarriedFields +
-			`":"{\"spec\":{\"suspend\":false,\"archive\":{\"secretRef\":{\"name\":\"s\"}}}}"}},"spec":{"deploymentName":"later","gitRepo":"https://example.com/site.git"}}`
+		const manifest = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"later",` +
+			`"annotations":{"` + website.AnnotationCarriedFields +
+			`":"{\"spec\":{\"suspend\":false,\"archive\":{\"secretRef\":{\"name\":\"s\"}}}}"}},` +
+			`"spec":{"deploymentName":"later","gitRepo":"https://example.com/site.git"}}`
 		const ignored = `metadata.annotations[` + website.AnnotationCarriedFields + `]: unknown field \"spec.archive\"`
 		strict := send(t, http.MethodPost, path(server, "v1alpha1", "?fieldValidation=Strict"), jsonType, manifest)
-		if strict.code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(strict.field("message")), `unknown field "spec.archive"`) {
+		if strict.code != http.StatusUnprocessableEntity ||
+			!strings.Contains(fmt.Sprint(strict.field("message")), `unknown field "spec.archive"`) {
 			t.Errorf("strict validation answered %d %v, want it refused", strict.code, strict.field("message"))
 		}
 		created := send(t, http.MethodPost, path(server, "v1alpha1", ""), jsonType, manifest)
-		if created.code != http.StatusCreated || !slices.ContainsFunc(created.warnings, func(w string) bool { return strings.Contains(w, ignored) }) {
+		if created.code != http.StatusCreated ||
+			!slices.ContainsFunc(created.warnings, func(w string) bool { return strings.Contains(w, ignored) }) {
 			t.Errorf("creating answered %d, warnings %q; want %q", created.code, created.warnings, ignored)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/later"), jsonType, "")
-		if read.field("metadata", "annotations") != nil || read.field("spec", "archive") != nil || read.field("spec", "suspend") != false {
+		if read.field("metadata", "annotations") != nil || read.field("spec", "archive") != nil ||
+			read.field("spec", "suspend") != false {
 			t.Errorf("read as v1beta1: %v, want suspend false, and nothing of the unknown member", read.object)
 		}
 	})
@@ -231,7 +258,8 @@ func TestServer(t *testing.T) {
 			"v1alpha1": `{"spec":{"gitRepo":"-x"}}`,
 			"v1beta1":  `{"spec":{"source":{"git":{"repository":"-x"}}}}`,
 		} {
-			want := map[string]string{"v1alpha1": "spec.gitRepo: Invalid value", "v1beta1": "spec.source.git.repository: Invalid value"}[version]
+			want := map[string]string{"v1alpha1": "spec.gitRepo: Invalid value",
+				"v1beta1": "spec.source.git.repository: Invalid value"}[version]
 			refused := send(t, http.MethodPatch, path(server, version, "/kubia"), mergeType, body)
 			if refused.code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(refused.field("message")), want) {
 				t.Errorf("%s answered %d %v, want %q", version, refused.code, refused.field("message"), want)
@@ -241,15 +269,19 @@ func TestServer(t *testing.T) {
 
 	t.Run("selected by field", func(t *testing.T) {
 		for query, want := range map[string]int{
-			path(server, "v1alpha1", "?fieldSelector=spec.gitRepo%3Dhttps://example.com/site.git,spec.deploymentName%3Dkubia-website"): 1,
-			path(server, "v1beta1", "?fieldSelector=spec.source.git.repository%3Dhttps://example.com/none.git"):                        0,
+			path(server, "v1alpha1",
+				"?fieldSelector=spec.gitRepo%3Dhttps://example.com/site.git,spec.deploymentName%3Dkubia-website"): 1,
+			path(
+				server, "v1beta1", "?fieldSelector=spec.source.git.repository%3Dhttps://example.com/none.git",
+			): 0,
 		} {
 			items, _ := send(t, http.MethodGet, query, jsonType, "").field("items").([]any)
 			if len(items) != want {
 				t.Errorf("%s selects %d, want %d", query, len(items), want)
 			}
 		}
-		if unknown := send(t, http.MethodGet, path(server, "v1beta1", "?fieldSelector=spec.gitRepo%3Dx"), jsonType, ""); unknown.code != http.StatusBadRequest {
+		if unknown := send(t, http.MethodGet, path(server, "v1beta1", "?fieldSelector=spec.gitRepo%3Dx"), jsonType,
+			""); unknown.code != http.StatusBadRequest {
 			t.Errorf("selecting by an unknown field answered %d, want 400", unknown.code)
 		}
 	})
@@ -260,7 +292,10 @@ func TestServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			created := send(t, http.MethodPatch, path(server, version, "/"+example+"?fieldManager=team&force=true&fieldValidation=Strict"), applyType, string(manifest))
+			created := send(
+				t, http.MethodPatch, path(server, version, "/"+example+"?fieldManager=team&force=true&fieldValidation=Strict"),
+				applyType, string(manifest),
+			)
 			if created.code != http.StatusCreated && created.code != http.StatusOK {
 				t.Errorf("applying %s.yaml answered %d %v", example, created.code, created.object)
 			}
@@ -281,14 +316,16 @@ func TestServer(t *testing.T) {
 				t.Errorf("definition %q contains a slash", name)
 			}
 		}
-		for _, want := range []string{"io.nevermosby.mycontroller.v1beta1.WebsiteServing", "io.k8s.api.autoscaling.v1.Scale"} {
+		for _, want := range []string{"io.nevermosby.mycontroller.v1beta1.WebsiteServing",
+			"io.k8s.api.autoscaling.v1.Scale"} {
 			if definitions[want] == nil {
 				t.Errorf("OpenAPI v2 lacks %s", want)
 			}
 		}
 
 		paths, _ := send(t, http.MethodGet, server+"/openapi/v3", jsonType, "").field("paths").(map[string]any)
-		own := []string{"apis/" + website.GroupName, "apis/" + website.GroupName + "/v1alpha1", "apis/" + website.GroupName + "/v1beta1"}
+		own := []string{"apis/" + website.GroupName, "apis/" + website.GroupName + "/v1alpha1",
+			"apis/" + website.GroupName + "/v1beta1"}
 		if got := slices.Sorted(maps.Keys(paths)); !slices.Equal(got, own) {
 			t.Errorf("OpenAPI v3 has %q, want %q: the aggregator serves the others to every client of the cluster", got, own)
 		}
@@ -321,7 +358,8 @@ func TestScaleHasNoOtherForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for gvk := range scheme.AllKnownTypes() {
-		if gvk.Group == "autoscaling" && (gvk.Kind != "Scale" || gvk.Version != "v1" && gvk.Version != runtime.APIVersionInternal) {
+		if gvk.Group == "autoscaling" && (gvk.Kind != "Scale" || gvk.Version != "v1" &&
+			gvk.Version != runtime.APIVersionInternal) {
 			t.Errorf("%s is registered, want Scale of v1 alone", gvk)
 		}
 	}

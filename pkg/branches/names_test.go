@@ -10,19 +10,20 @@ import (
 func TestNames(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	for branch, want := range map[string]struct{ name, host string }{
-		"next":                  {"shop-next", "next.shop.previews.example.com"},
-		"v2-beta":               {"shop-v2-beta", "v2-beta.shop.previews.example.com"},
-		"feature/cart":          {"shop-feature-cart-f51afc56", "feature-cart-"},
-		"feature-cart":          {"shop-feature-cart", "feature-cart.shop.previews.example.com"},
-		"Next":                  {"shop-next-", "next-"},
-		"cafe--1":               {"shop-cafe-1-", "cafe-1-"},
-		"deadbeef":              {"shop-deadbeef-", "deadbeef-"},
-		"cart-0123abcd":         {"shop-cart-0123abcd-", "cart-0123abcd-"},
-		"#":                     {"shop-", ""},
-		"日本":                    {"shop-879800c8", "cf2abf0c.shop."},
-		"zweig/ä-日本":            {"shop-zweig-", "zweig-"},
-		"\u212a":                {"shop-k-", "k-"}, // The sign of Kelvin is a small k in lower case.
-		long:                    {"shop-longlonglonglonglonglonglonglonglonglonglon-", "longlonglonglonglonglonglonglonglonglonglonglonglonglo-"},
+		"next":          {"shop-next", "next.shop.previews.example.com"},
+		"v2-beta":       {"shop-v2-beta", "v2-beta.shop.previews.example.com"},
+		"feature/cart":  {"shop-feature-cart-f51afc56", "feature-cart-"},
+		"feature-cart":  {"shop-feature-cart", "feature-cart.shop.previews.example.com"},
+		"Next":          {"shop-next-", "next-"},
+		"cafe--1":       {"shop-cafe-1-", "cafe-1-"},
+		"deadbeef":      {"shop-deadbeef-", "deadbeef-"},
+		"cart-0123abcd": {"shop-cart-0123abcd-", "cart-0123abcd-"},
+		"#":             {"shop-", ""},
+		"日本":            {"shop-879800c8", "cf2abf0c.shop."},
+		"zweig/ä-日本":    {"shop-zweig-", "zweig-"},
+		"\u212a":        {"shop-k-", "k-"}, // The sign of Kelvin is a small k in lower case.
+		long: {"shop-longlonglonglonglonglonglonglonglonglonglon-",
+			"longlonglonglonglonglonglonglonglonglonglonglonglonglo-"},
 		strings.Repeat("a", 52): {"shop-" + strings.Repeat("a", 52), strings.Repeat("a", 52) + ".shop"},
 	} {
 		if got := PreviewName("shop", branch); !strings.HasPrefix(got, want.name) {
@@ -52,7 +53,8 @@ func TestHostDomain(t *testing.T) {
 func FuzzNames(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"shop", "feature/a", "feature-a"}, {"shop", "A", "a"}, {"shop", "a.b", "a-b"}, {"1", "#", "@@"}, {"shop", "a", "a-"},
-		{strings.Repeat("w", 63), "a", "b"}, {"shop", strings.Repeat("a", 255), strings.Repeat("a", 254)}, {"shop", "feature/a", "feature-a-0b2f0d1e"},
+		{strings.Repeat("w", 63), "a", "b"}, {"shop", strings.Repeat("a", 255), strings.Repeat("a", 254)},
+		{"shop", "feature/a", "feature-a-0b2f0d1e"},
 		{"shop", "日本", "中国"}, {"shop", "k", "\u212a"}, {"shop", "\u00e4", "a\u0308"}, {"1", "ä", "ö"},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
@@ -79,7 +81,8 @@ func FuzzNames(f *testing.F) {
 		if a == b {
 			return
 		}
-		if PreviewName(website, a) == PreviewName(website, b) || DeploymentName(website, a) == DeploymentName(website, b) || Host(website, a, "x.y") == Host(website, b, "x.y") {
+		if PreviewName(website, a) == PreviewName(website, b) || DeploymentName(website, a) == DeploymentName(website, b) ||
+			Host(website, a, "x.y") == Host(website, b, "x.y") {
 			t.Errorf("%q and %q share a name", a, b)
 		}
 	})

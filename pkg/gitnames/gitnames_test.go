@@ -14,21 +14,25 @@ var letters = []string{"ä", "a\u0308", "日本", "Ελλάδα", "кирилл�
 // refused are no letters, digits or marks, or not in the middle of a name.
 var refused = []string{
 	"\x00", "\t", "\n", "\r", "\x1b", "\x7f", "\u0085", // control characters
-	"\u200b", "\u200d", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069", "\ufeff", "\u00ad", // formatting characters
+	// formatting characters
+	"\u200b", "\u200d", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069", "\ufeff", "\u00ad",
 	"\u00a0", "\u2028", "\u3000", // white space
 	"\xff", "\xc0\xaf", "\xed\xa0\x80", "\ufffd", "日"[:2], // not UTF-8
-	":", "?", "*", "[", "]", "^", "~", `\`, "$", "${x}", "$(x)", "`", "'", `"`, ";", "{", "}", "<", ">", "|", "&", "%", "!", ",", "(", ")",
+	":", "?", "*", "[", "]", "^", "~", `\`, "$", "${x}", "$(x)", "`", "'", `"`, ";", "{", "}", "<", ">", "|", "&", "%",
+	"!", ",", "(", ")",
 	"\ue000", "\u0378", "“", "、", "€", "🎉",
 }
 
 func TestCheckReference(t *testing.T) {
-	valid := append([]string{"main", "feature/a", "v1.2", "a@b", "user#1", "a=b", "refs/pull/1/head", "1", "Ä/ö.ü"}, letters...)
+	valid := append([]string{"main", "feature/a", "v1.2", "a@b", "user#1", "a=b", "refs/pull/1/head", "1",
+		"Ä/ö.ü"}, letters...)
 	for _, name := range valid {
 		if err := CheckReference(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	invalid := []string{"", "-x", "@", "a..b", "a/", "/a", "a//b", "a.", ".a", "a/.b", "a.lock", "ä.lock/b", " a", "a ", "a b", "main@{1}"}
+	invalid := []string{"", "-x", "@", "a..b", "a/", "/a", "a//b", "a.", ".a", "a/.b", "a.lock", "ä.lock/b", " a", "a ",
+		"a b", "main@{1}"}
 	for _, part := range refused {
 		invalid = append(invalid, part, "a"+part, "日"+part+"b")
 	}
@@ -40,7 +44,8 @@ func TestCheckReference(t *testing.T) {
 }
 
 func TestCheckPattern(t *testing.T) {
-	for pattern, valid := range map[string]bool{"feature/*": true, "*": true, "zweig/ä-*日本": true, "a b": false, "a?": false, "[a]": false, "": false, "\u202ea": false} {
+	for pattern, valid := range map[string]bool{"feature/*": true, "*": true, "zweig/ä-*日本": true, "a b": false,
+		"a?": false, "[a]": false, "": false, "\u202ea": false} {
 		if err := CheckPattern(pattern); (err == nil) != valid {
 			t.Errorf("%q: %v", pattern, err)
 		}
@@ -48,13 +53,15 @@ func TestCheckPattern(t *testing.T) {
 }
 
 func TestCheckPath(t *testing.T) {
-	valid := append([]string{"docs", "docs/_site/v1.0", "my site/日本 docs", "a  b", "..a", ".github", ".gitx", "a/.b"}, letters...)
+	valid := append([]string{"docs", "docs/_site/v1.0", "my site/日本 docs", "a  b", "..a", ".github", ".gitx",
+		"a/.b"}, letters...)
 	for _, dir := range valid {
 		if err := CheckPath(dir); err != nil {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}
-	invalid := []string{"", "/a", "a/", "a//b", ".", "a/../b", "a/.", ".git", "a/.GIT/b", ".git ", "-a", "a/-b", " a", "a ", "a/ b", "a /b", " ", "a@b", "a+b", "a#b", "a=b"}
+	invalid := []string{"", "/a", "a/", "a//b", ".", "a/../b", "a/.", ".git", "a/.GIT/b", ".git ", "-a", "a/-b", " a",
+		"a ", "a/ b", "a /b", " ", "a@b", "a+b", "a#b", "a=b"}
 	for _, part := range refused {
 		invalid = append(invalid, part, "a"+part, "日"+part+"b")
 	}

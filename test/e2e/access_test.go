@@ -69,16 +69,19 @@ func TestAccess(t *testing.T) {
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonAccessSecretInvalid)
 	pod := s.pod(t)
 
-	s.kubectl(t, "create", "secret", "generic", "readers", "--type=kubernetes.io/basic-auth", "--from-literal=username="+reader, "--from-literal=password="+first)
+	s.kubectl(t, "create", "secret", "generic", "readers", "--type=kubernetes.io/basic-auth",
+		"--from-literal=username="+reader, "--from-literal=password="+first)
 	s.waitAdmits(t, first, second)
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	url := s.url(t)
 	for _, path := range []string{"/", "/index.html", "/missing", "/.well-known/", "/.git/config", "//", "/%2e%2e/"} {
-		if a := s.getAs(t.Context(), url, "", path); a.status != http.StatusUnauthorized && a.status != http.StatusBadRequest {
+		if a := s.getAs(t.Context(), url, "", path); a.status != http.StatusUnauthorized &&
+			a.status != http.StatusBadRequest {
 			t.Errorf("GET %s without a password: %v", path, a)
 		}
 	}
-	if a := s.getAs(t.Context(), url, "", "/"); a.header.Get(commitHeader) != commit || a.header.Get("Cache-Control") != "no-store" {
+	if a := s.getAs(t.Context(), url, "", "/"); a.header.Get(commitHeader) != commit ||
+		a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("a rejection has the headers %v", a.header)
 	}
 	if a := s.getAs(t.Context(), url, first, "/"); !strings.HasPrefix(a.header.Get("Cache-Control"), "private") {
@@ -88,7 +91,8 @@ func TestAccess(t *testing.T) {
 	s.kubectl(t, "patch", "secret", "readers", "-p", fmt.Sprintf(`{"stringData":{"password":%q}}`, second))
 	s.waitAdmits(t, second, first)
 	// The other format of the Secret, with the unsalted hash of its password.
-	s.kubectl(t, "patch", "secret", "readers", "-p", fmt.Sprintf(`{"stringData":{"htpasswd":%q}}`, reader+":{SHA}h+mKXFC3cnIdBUPwz5xrDqadn1k="))
+	s.kubectl(t, "patch", "secret", "readers", "-p",
+		fmt.Sprintf(`{"stringData":{"htpasswd":%q}}`, reader+":{SHA}h+mKXFC3cnIdBUPwz5xrDqadn1k="))
 	s.waitAdmits(t, third, first, second)
 	s.kubectl(t, "patch", "secret", "readers", "-p", `{"stringData":{"htpasswd":"reader:{PLAIN}`+first+`"}}`)
 	s.waitAdmits(t, "", first, second, third)

@@ -32,8 +32,10 @@ func keepNamespace(t *testing.T, namespace string) {
 		"objects.yaml": {"get", "websites,deployments,replicasets,services,configmaps,poddisruptionbudgets", "--output=yaml"},
 		"pods.txt":     {"describe", "pods"},
 		"events.txt":   {"get", "events", "--sort-by=.lastTimestamp"},
-		"pods.log":     {"logs", "--selector=app=website-nginx", "--all-containers", "--prefix", "--tail=2000", "--ignore-errors"},
-		"previous.log": {"logs", "--selector=app=website-nginx", "--all-containers", "--prefix", "--tail=2000", "--ignore-errors", "--previous"},
+		"pods.log": {"logs", "--selector=app=website-nginx", "--all-containers", "--prefix", "--tail=2000",
+			"--ignore-errors"},
+		"previous.log": {"logs", "--selector=app=website-nginx", "--all-containers", "--prefix", "--tail=2000",
+			"--ignore-errors", "--previous"},
 	} {
 		stdout, stderr, err := framework.Cluster.Kubectl(context.Background(), append(args, "--namespace="+namespace)...)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var largePushes = flag.Bool("large-pushes", false, "push a site of 200 MB ten times within ten minutes, instead of one of a tenth of that six times")
+var largePushes = flag.Bool("large-pushes", false,
+	"push a site of 200 MB ten times within ten minutes, instead of one of a tenth of that six times")
 
 // TestPushesEvictNothing pushes a site again and again of which a tenth fits into the volume
 // of its pod: earlier releases go before the volume is full.

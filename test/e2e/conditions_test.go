@@ -36,7 +36,8 @@ func (s *site) waitReported(t *testing.T, commit string) {
 			return err
 		}
 		if w.Status.Commit != commit || w.Status.ObservedGeneration != w.Generation {
-			return fmt.Errorf("status.commit is %q of generation %d, want generation %d", w.Status.Commit, w.Status.ObservedGeneration, w.Generation)
+			return fmt.Errorf("status.commit is %q of generation %d, want generation %d", w.Status.Commit,
+				w.Status.ObservedGeneration, w.Generation)
 		}
 		if err := checkCondition(w, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing); err != nil {
 			return err

@@ -41,13 +41,14 @@ func testDashboard(t *testing.T, address string) {
 	to := time.Now()
 	from := to.Add(-dashboardTime)
 	panels, drawn := monitoring.Panels(t), 0
-	page, err := monitoring.Picture("Websites", panels, float64(from.Unix()), float64(to.Unix()), func(expression string) ([]monitoring.Series, error) {
-		found, err := queryRange(t.Context(), address, expression, from, to)
-		if len(found) > 0 {
-			drawn++
-		}
-		return found, err
-	})
+	page, err := monitoring.Picture("Websites", panels, float64(from.Unix()), float64(to.Unix()),
+		func(expression string) ([]monitoring.Series, error) {
+			found, err := queryRange(t.Context(), address, expression, from, to)
+			if len(found) > 0 {
+				drawn++
+			}
+			return found, err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

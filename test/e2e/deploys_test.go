@@ -106,7 +106,8 @@ func TestSyncAtOnce(t *testing.T) {
 	if newest.Subject != "release-2" || newest.Author != "e2e" || newest.ObservedTime == nil {
 		t.Errorf("the release is %+v, want its subject, its author and when it was requested", newest)
 	}
-	if sync := s.get(t).Status.Sync; sync.LastRequest.By == "" || sync.LastCompleted.Commit != second || sync.LastCompleted.Result != v1beta1.SyncSucceeded {
+	if sync := s.get(t).Status.Sync; sync.LastRequest.By == "" || sync.LastCompleted.Commit != second ||
+		sync.LastCompleted.Result != v1beta1.SyncSucceeded {
 		t.Errorf("the request is %+v", sync)
 	}
 
@@ -114,13 +115,15 @@ func TestSyncAtOnce(t *testing.T) {
 	s.mustPost(t, "sync", fmt.Sprintf(`{"commit": %q}`, third), waitSync)
 	s.waitServedNow(t, third)
 	// The branch leads elsewhere.
-	if err := s.post(t.Context(), t, "sync", fmt.Sprintf(`{"commit": %q}`, first), waitSync); err == nil || !strings.Contains(err.Error(), third) {
+	if err := s.post(t.Context(), t, "sync", fmt.Sprintf(`{"commit": %q}`, first), waitSync); err == nil ||
+		!strings.Contains(err.Error(), third) {
 		t.Errorf("a request for a commit that the branch does not lead to: %v", err)
 	}
 	s.waitEvent(t, "SyncFailed")
 
 	away := s.repository.away(t)
-	if err := s.post(t.Context(), t, "sync", "", waitSync); err == nil || !strings.Contains(err.Error(), "the repository does not exist") {
+	if err := s.post(t.Context(), t, "sync", "", waitSync); err == nil ||
+		!strings.Contains(err.Error(), "the repository does not exist") {
 		t.Errorf("a request while the repository is away: %v", err)
 	}
 	s.waitServedNow(t, third)
@@ -312,8 +315,10 @@ func TestUnsignedRequests(t *testing.T) {
 	}
 	refused := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 	for _, parameters := range []string{
-		requests.ParameterSync + "=x", requests.ParameterPin + "=" + strings.Repeat("a", 40) + "&" + requests.ParameterGeneration + "=99",
-		requests.ParameterHold + "=true&wait=1s", requests.ParameterExpect + "=" + strings.Repeat("a", 40), requests.ParameterRelease + "=" + commit,
+		requests.ParameterSync + "=x", requests.ParameterPin + "=" + strings.Repeat("a",
+			40) + "&" + requests.ParameterGeneration + "=99",
+		requests.ParameterHold + "=true&wait=1s", requests.ParameterExpect + "=" + strings.Repeat("a", 40),
+		requests.ParameterRelease + "=" + commit,
 	} {
 		if got := adminGet(t.Context(), pod, adminPort, "/status?"+parameters); !slices.Contains(refused, got.status) {
 			t.Errorf("/status?%s is answered with %v", parameters, got)

@@ -19,7 +19,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var deploys = flag.Int("deploys", 0, "how many commits TestDeployTimes pushes and rolls back, with limits of the times; 0: it is skipped")
+var deploys = flag.Int("deploys", 0,
+	"how many commits TestDeployTimes pushes and rolls back, with limits of the times; 0: it is skipped")
 
 const (
 	// deployInterval is the time between two pushes: requests to sync are started at most
@@ -111,7 +112,8 @@ type seenCommit struct {
 
 func (s *site) watchStatus(t *testing.T) *statusWatch {
 	t.Helper()
-	watch, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: s.get(t).ResourceVersion})
+	watch, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: s.get(t).ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,8 @@ func (d *deployTimes) String() string {
 	fmt.Fprintf(table, "%-58s %4s %9s %9s %9s\n", "", "n", "median", "p99", "longest")
 	for _, step := range d.order {
 		took := d.took[step]
-		fmt.Fprintf(table, "%-58s %4d %9v %9v %9v\n", step, len(took), quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1))
+		fmt.Fprintf(table, "%-58s %4d %9v %9v %9v\n", step, len(took), quantile(took, 0.5), quantile(took, 0.99),
+			quantile(took, 1))
 	}
 	return table.String()
 }
@@ -216,7 +219,8 @@ func TestDeployTimes(t *testing.T) {
 }
 
 // measureRound pushes a commit, rolls back to the one before, and returns to the pushed one.
-func (s *site) measureRound(t *testing.T, observed *podWatch, times *deployTimes, before, marker string) (pushed string) {
+func (s *site) measureRound(t *testing.T, observed *podWatch, times *deployTimes, before,
+	marker string) (pushed string) {
 	t.Helper()
 	pushed = s.repository.release(t, marker)
 	reported := s.watchStatus(t)
@@ -232,7 +236,8 @@ func (s *site) measureRound(t *testing.T, observed *podWatch, times *deployTimes
 	s.waitNewest(t, before, v1beta1.ReleaseCauseRollback)
 
 	begun = time.Now()
-	if _, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Patch(t.Context(), s.name, "application/merge-patch+json",
+	if _, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Patch(t.Context(), s.name,
+		"application/merge-patch+json",
 		[]byte(`{"spec": {"pin": null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -87,10 +87,11 @@ func recordedPID(dir, name string) (int, error) {
 // moment to clear what is no longer used.
 func (h *host) restored(ctx context.Context) error {
 	var different map[string][]string
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (done bool, err error) {
-		different, err = h.differences()
-		return len(different) == 0, err
-	})
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
+		func(context.Context) (done bool, err error) {
+			different, err = h.differences()
+			return len(different) == 0, err
+		})
 	if wait.Interrupted(err) {
 		return fmt.Errorf("different than before: %v", different)
 	}

@@ -19,10 +19,12 @@ func TestHostileLinks(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	r := newRepository(t, "", namespace, "main")
-	r.write(t, map[string]string{"index.html": "a page\n", ".hidden": "a secret\n", ".well-known/security.txt": "a contact\n"})
+	r.write(t, map[string]string{"index.html": "a page\n", ".hidden": "a secret\n",
+		".well-known/security.txt": "a contact\n"})
 	for name, target := range map[string]string{
-		"passwd": "/etc/passwd", "etc": "/etc", "root": "/", "environ": "/proc/self/environ", "config": "/etc/website/nginx.conf",
-		"up": "../../../../../etc/passwd", "above": "../..", "repository": ".git", "secret.txt": ".hidden",
+		"passwd": "/etc/passwd", "etc": "/etc", "root": "/", "environ": "/proc/self/environ",
+		"config": "/etc/website/nginx.conf",
+		"up":     "../../../../../etc/passwd", "above": "../..", "repository": ".git", "secret.txt": ".hidden",
 		"folder.html": "/etc/passwd", "loop": "loop", "inside.html": "index.html",
 	} {
 		if err := os.Symlink(target, filepath.Join(r.clone, name)); err != nil {
@@ -34,16 +36,20 @@ func TestHostileLinks(t *testing.T) {
 	s.waitLive(t, r.push(t, "Link to everything"))
 	url := s.url(t)
 	for _, path := range []string{
-		"/passwd", "/etc/passwd", "/etc/", "/root/etc/passwd", "/environ", "/config", "/up", "/above/", "/above/.git/config", "/repository/config",
-		"/secret.txt", "/folder.html", "/folder", "/loop", "/.hidden", "/.git", "/.git/config", "/.git/", "/%2e%67it/config", "/..%2f..%2f..%2fetc/passwd",
+		"/passwd", "/etc/passwd", "/etc/", "/root/etc/passwd", "/environ", "/config", "/up", "/above/", "/above/.git/config",
+		"/repository/config",
+		"/secret.txt", "/folder.html", "/folder", "/loop", "/.hidden", "/.git", "/.git/config", "/.git/", "/%2e%67it/config",
+		"/..%2f..%2f..%2fetc/passwd",
 	} {
 		if a := get(t.Context(), visitor, url+path); a.err != nil || a.status < 400 || a.status >= 500 {
 			t.Errorf("GET %s is %v, want a refusal", path, a)
-		} else if strings.Contains(a.body, "root:") || strings.Contains(a.body, "PATH=") || strings.Contains(a.body, "secret") || strings.Contains(a.body, "[core]") {
+		} else if strings.Contains(a.body, "root:") || strings.Contains(a.body, "PATH=") ||
+			strings.Contains(a.body, "secret") || strings.Contains(a.body, "[core]") {
 			t.Errorf("GET %s answers %v", path, a)
 		}
 	}
-	for path, want := range map[string]string{"/": "a page\n", "/inside": "a page\n", "/.well-known/security.txt": "a contact\n"} {
+	for path, want := range map[string]string{"/": "a page\n", "/inside": "a page\n",
+		"/.well-known/security.txt": "a contact\n"} {
 		if a := get(t.Context(), visitor, url+path); a.status != http.StatusOK || a.body != want {
 			t.Errorf("GET %s is %v, want %q", path, a, want)
 		}
@@ -72,7 +78,8 @@ const hostileModules = `[submodule "program"]
 // before stays.
 func TestHostileSubmodules(t *testing.T) {
 	t.Parallel()
-	for name, policy := range map[string]v1beta1.SubmodulePolicy{"off": v1beta1.SubmodulesNone, "recursive": v1beta1.SubmodulesRecursive} {
+	for name, policy := range map[string]v1beta1.SubmodulePolicy{"off": v1beta1.SubmodulesNone,
+		"recursive": v1beta1.SubmodulesRecursive} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, func(w *v1beta1.Website) { w.Spec.Source.Git.Submodules = policy })

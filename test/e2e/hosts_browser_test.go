@@ -13,18 +13,21 @@ import (
 
 // hostProofScript writes into the page what the browser knows of its connection, and which
 // commit a response names.
-const hostProofScript = `<!doctype html><title>Shop</title><link rel="stylesheet" href="/style.css"><h1>Shop</h1><script type="module">
+const hostProofScript = `<!doctype html><title>Shop</title><link rel="stylesheet" href="/style.css"><h1>Shop</h1>
+<script type="module">
 const [navigation] = performance.getEntriesByType("navigation");
 const [style] = performance.getEntriesByName(new URL("/style.css", location.href).href);
 const page = await fetch(location.href, {cache: "no-store"});
 document.body.append("by " + navigation.nextHopProtocol + ", secure context " + isSecureContext +
-  ", compressed " + (style.encodedBodySize * 4 < style.decodedBodySize) + ", commit " + page.headers.get("website-commit") +
+  ", compressed " + (style.encodedBodySize * 4 < style.decodedBodySize) +
+  ", commit " + page.headers.get("website-commit") +
   ", first byte " + (navigation.responseStart - navigation.requestStart).toFixed(1) + " ms after the request");
 </script>`
 
 // hostProofFiles are a page with the script, and a stylesheet to be compressed.
 func hostProofFiles(text string) map[string]string {
-	return map[string]string{"index.html": hostProofScript + text, "style.css": strings.Repeat("h1 { color: #1d2433; }\n", 200)}
+	return map[string]string{"index.html": hostProofScript + text,
+		"style.css": strings.Repeat("h1 { color: #1d2433; }\n", 200)}
 }
 
 // TestHostInBrowser opens a host in Chromium: with the CA of the cluster imported there is no
@@ -56,12 +59,15 @@ func TestHostInBrowser(t *testing.T) {
 		{"-N", "--empty-password"},
 		{"-A", "-n", "sites", "-t", "C,,", "-i", framework.Cluster.SitesCA()},
 	} {
-		if out, err := exec.CommandContext(t.Context(), certutil, append([]string{"-d", "sql:" + database}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), certutil, append([]string{"-d", "sql:" + database}, args...)...).
+			CombinedOutput(); err != nil {
 			t.Fatalf("certutil %v: %v\n%s", args, err, out)
 		}
 	}
-	rules := "MAP *." + devcluster.HostDomain + " " + framework.Cluster.NodeAddress() + " , MAP * ~NOTFOUND , EXCLUDE " + framework.Cluster.NodeAddress()
-	if dom := runChromium(t, t.TempDir(), rules, "--dump-dom", "https://"+host+"/"); strings.Contains(dom, "<h1>Shop</h1>") {
+	rules := "MAP *." + devcluster.HostDomain + " " + framework.Cluster.NodeAddress() + " , MAP * ~NOTFOUND , EXCLUDE " +
+		framework.Cluster.NodeAddress()
+	if dom := runChromium(t, t.TempDir(), rules, "--dump-dom", "https://"+host+"/"); strings.Contains(dom,
+		"<h1>Shop</h1>") {
 		t.Errorf("without the CA there is no warning:\n%s", dom)
 	}
 	check := func(commit string) {

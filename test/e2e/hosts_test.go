@@ -38,7 +38,8 @@ func throughGateway(t *testing.T) func(*http.Transport) {
 // waitRouted waits until requests for all hosts reach a site, which lists the URL first.
 func (s *site) waitRouted(t *testing.T, url string) *v1beta1.Website {
 	t.Helper()
-	framework.WaitCondition(t, s.namespace, s.name, v1beta1.WebsiteRouted, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted)
+	framework.WaitCondition(t, s.namespace, s.name, v1beta1.WebsiteRouted, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonHostsRouted)
 	w := s.get(t)
 	if len(w.Status.URLs) == 0 || w.Status.URLs[0] != url {
 		t.Fatalf("the URLs are %v, want %s first", w.Status.URLs, url)
@@ -57,9 +58,14 @@ func TestMoveToHost(t *testing.T) {
 	s.waitRouted(t, "https://"+host)
 	atHost := startTrafficTo(t, s, "https://"+host, throughGateway(t))
 
-	other := applySite(t, newWebsite(newNamespace(t), s.repository, func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(host) }), s.repository)
-	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken)
-	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteAvailable, metav1.ConditionTrue, v1beta1.WebsiteReasonMinimumReplicasAvailable)
+	other := applySite(
+		t, newWebsite(newNamespace(t), s.repository, func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(host) }),
+		s.repository,
+	)
+	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteRouted, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonHostTaken)
+	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteAvailable, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonMinimumReplicasAvailable)
 
 	atNodePort.finish(t)
 	s.patch(t, `{"spec":{"service":{"type":"ClusterIP"}}}`)
@@ -88,7 +94,8 @@ func TestRedirectsOfHosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	canonical, host := "www-"+s.host(), s.host()
-	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q,"role":"Canonical"},{"name":%q,"role":"Redirect"}],"tls":{"mode":"Listener"}}}`, canonical, host))
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q,"role":"Canonical"},{"name":%q,"role":"Redirect"}],`+
+		`"tls":{"mode":"Listener"}}}`, canonical, host))
 	s.waitRouted(t, "https://"+canonical)
 	transport := &http.Transport{DisableKeepAlives: true}
 	throughGateway(t)(transport)
@@ -100,13 +107,15 @@ func TestRedirectsOfHosts(t *testing.T) {
 	} {
 		// The Gateway takes up one route after the other, and the canonical host may be the first.
 		framework.WaitFor(t, url+" is redirected", func(ctx context.Context) error {
-			if a := get(ctx, client, url); a.err != nil || a.status != http.StatusMovedPermanently || a.header.Get("Location") != want {
+			if a := get(ctx, client, url); a.err != nil || a.status != http.StatusMovedPermanently ||
+				a.header.Get("Location") != want {
 				return fmt.Errorf("it is %v and leads to %q, want a redirect to %s", a, a.header.Get("Location"), want)
 			}
 			return nil
 		})
 	}
-	if a := get(t.Context(), client, "https://"+canonical+"/"); a.status != http.StatusOK || a.header.Get(commitHeader) == "" {
+	if a := get(t.Context(), client, "https://"+canonical+"/"); a.status != http.StatusOK ||
+		a.header.Get(commitHeader) == "" {
 		t.Errorf("the canonical host is %v", a)
 	}
 }
@@ -121,10 +130,12 @@ func (s *site) putCertificate(t *testing.T, hosts ...string) *x509.Certificate {
 	}
 	directory := t.TempDir()
 	certificateFile, keyFile := filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
-	if err := errors.Join(os.WriteFile(certificateFile, certificate, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(certificateFile, certificate, 0o600),
+		os.WriteFile(keyFile, key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	secret := s.kubectl(t, "create", "secret", "tls", "certificate", "--cert="+certificateFile, "--key="+keyFile, "--dry-run=client", "--output=json")
+	secret := s.kubectl(t, "create", "secret", "tls", "certificate", "--cert="+certificateFile, "--key="+keyFile,
+		"--dry-run=client", "--output=json")
 	framework.KubectlWith(t, framework.Stdin(secret), "apply", "--namespace="+s.namespace, "--filename=-")
 	block, _ := pem.Decode(certificate)
 	parsed, err := x509.ParseCertificate(block.Bytes)
@@ -142,7 +153,8 @@ func TestCertificateIsReplaced(t *testing.T) {
 	s := newSite(t)
 	host := s.host()
 	certificate := s.putCertificate(t, host)
-	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q}],"routing":{"ingressClassName":"traefik"},"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`, host))
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q}],"routing":{"ingressClassName":"traefik"},`+
+		`"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`, host))
 	s.waitRouted(t, "https://"+host)
 	visitors := startTrafficTo(t, s, "https://"+host, throughGateway(t))
 	for range 4 {
@@ -152,7 +164,8 @@ func TestCertificateIsReplaced(t *testing.T) {
 	waitCertificate(t, host, certificate)
 	framework.WaitFor(t, "the status has the expiration time of the new certificate", func(context.Context) error {
 		hosts := s.get(t).Status.Hosts
-		if len(hosts) != 1 || hosts[0].CertificateExpirationTime == nil || !hosts[0].CertificateExpirationTime.Time.Equal(certificate.NotAfter) {
+		if len(hosts) != 1 || hosts[0].CertificateExpirationTime == nil ||
+			!hosts[0].CertificateExpirationTime.Time.Equal(certificate.NotAfter) {
 			return fmt.Errorf("the hosts are %+v, want %s", hosts, certificate.NotAfter)
 		}
 		return nil

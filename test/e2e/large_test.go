@@ -86,7 +86,8 @@ func TestLargeFile(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.clone, ".gitattributes"), []byte("* text=auto\n*.bin -text\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(r.clone, ".gitattributes"), []byte("* text=auto\n*.bin -text\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	r.git(t, "-c", "core.bigFileThreshold=1m", "add", ".")
@@ -105,14 +106,17 @@ func TestLargeFile(t *testing.T) {
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("bytes %d-%d/%d", size-part, size-1, size); response.Header.Get("Content-Range") != want || !bytes.Equal(end, random) {
-		t.Errorf("the end of the file is %d %s, %d bytes, want %s as it was pushed", response.StatusCode, response.Header.Get("Content-Range"), len(end), want)
+	if want := fmt.Sprintf("bytes %d-%d/%d", size-part, size-1, size); response.Header.Get("Content-Range") != want ||
+		!bytes.Equal(end, random) {
+		t.Errorf("the end of the file is %d %s, %d bytes, want %s as it was pushed", response.StatusCode,
+			response.Header.Get("Content-Range"), len(end), want)
 	}
 	if after := s.pod(t); after.UID != before.UID || restarts(after) != 0 {
 		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", after.Name, restarts(after), before.Name)
 	}
 	// A git that was killed is a failed fetch.
-	if a := adminGet(t.Context(), before, metricsPort, "/metrics"); a.err != nil || podSyncFailed(t.Context(), before) == nil {
+	if a := adminGet(t.Context(), before, metricsPort, "/metrics"); a.err != nil ||
+		podSyncFailed(t.Context(), before) == nil {
 		t.Errorf("at least one fetch of the file has failed: %v", a)
 	}
 }

@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 			if err := hostBefore.restored(context.Background()); err != nil {
 				return fmt.Errorf("the cluster has left something behind: %w", err)
 			}
-			if output, err := framework.MakeDown(context.Background()); err != nil || !strings.Contains(output, "nothing to stop") {
+			if output, err := framework.MakeDown(context.Background()); err != nil ||
+				!strings.Contains(output, "nothing to stop") {
 				return fmt.Errorf("a second make down printed %q: %v", output, err)
 			}
 			return nil

@@ -62,7 +62,8 @@ func TestMakeUp(t *testing.T) {
 		t.Errorf("the example has moved from %s to %s", page, again)
 	}
 	framework.WaitFor(t, "kubectl exec, which takes a kubelet, works", func(ctx context.Context) error {
-		stdout, stderr, err := framework.Cluster.Kubectl(ctx, "exec", "deployment/example-website", "--container=nginx", "--", "nginx", "-v")
+		stdout, stderr, err := framework.Cluster.Kubectl(ctx, "exec", "deployment/example-website", "--container=nginx",
+			"--", "nginx", "-v")
 		if err != nil || !strings.Contains(stdout+stderr, "nginx version") {
 			return fmt.Errorf("%w: %s%s", err, stdout, stderr)
 		}
@@ -89,7 +90,8 @@ func checkExample(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	// At once, not at some time: that is what printing it promises.
-	if page := get(t.Context(), &http.Client{Transport: transport}, printed[1]); page.status != http.StatusOK || page.body != string(want) {
+	if page := get(t.Context(), &http.Client{Transport: transport}, printed[1]); page.status != http.StatusOK ||
+		page.body != string(want) {
 		t.Errorf("%s is %v, want the example's page", printed[1], page)
 	}
 	return printed[1]

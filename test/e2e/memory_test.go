@@ -19,7 +19,8 @@ type memory map[string]struct{ rss, workingSet uint64 }
 func (m memory) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		all = append(all, fmt.Sprintf("%s %.1f MiB (working set %.1f MiB)", name, float64(m[name].rss)/(1<<20), float64(m[name].workingSet)/(1<<20)))
+		all = append(all, fmt.Sprintf("%s %.1f MiB (working set %.1f MiB)", name, float64(m[name].rss)/(1<<20),
+			float64(m[name].workingSet)/(1<<20)))
 	}
 	return strings.Join(all, ", ")
 }
@@ -37,7 +38,8 @@ func (m memory) observe(t *testing.T, s *site) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(framework.Kubectl(t, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")), &summary); err != nil {
+	if err := json.Unmarshal([]byte(framework.Kubectl(t, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")),
+		&summary); err != nil {
 		t.Fatal(err)
 	}
 	for _, pod := range summary.Pods {

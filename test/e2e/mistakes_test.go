@@ -76,7 +76,8 @@ func TestMistakes(t *testing.T) {
 			s := applySite(t, w, r)
 			pod := s.pod(t)
 			framework.WaitFor(t, "the pod knows that it has nothing to serve", func(ctx context.Context) error {
-				if a := adminGet(ctx, pod, adminPort, "/readyz"); a.status != http.StatusServiceUnavailable || a.body != "no commit\n" {
+				if a := adminGet(ctx, pod, adminPort, "/readyz"); a.status != http.StatusServiceUnavailable ||
+					a.body != "no commit\n" {
 					return fmt.Errorf("/readyz: %v", a)
 				}
 				return nil
@@ -147,12 +148,14 @@ func TestRefused(t *testing.T) {
 		"option instead of a repository": `{"git":{"repository":"--upload-pack=touch /tmp/owned"}}`,
 		"program instead of a URL":       `{"git":{"repository":"ext::sh -c touch% /tmp/owned"}}`,
 		"file of the pod":                `{"git":{"repository":"file:///git/repository"}}`,
-		"option instead of a branch":     `{"git":{"repository":"https://127.0.0.1/x.git","ref":{"branch":"--upload-pack=x"}}}`,
-		"path out of the repository":     `{"git":{"repository":"https://127.0.0.1/x.git"},"path":"../../etc"}`,
+		"option instead of a branch": `{"git":{"repository":"https://127.0.0.1/x.git",` +
+			`"ref":{"branch":"--upload-pack=x"}}}`,
+		"path out of the repository": `{"git":{"repository":"https://127.0.0.1/x.git"},"path":"../../etc"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			manifest := fmt.Sprintf(`{"apiVersion":%q,"kind":"Website","metadata":{"name":"refused","namespace":%q},"spec":{"source":%s}}`,
+			manifest := fmt.Sprintf(`{"apiVersion":%q,"kind":"Website","metadata":{"name":"refused","namespace":%q},`+
+				`"spec":{"source":%s}}`,
 				v1beta1.SchemeGroupVersion, namespace, source)
 			stderr := framework.KubectlRefused(t, manifest, "apply", "-f", "-")
 			if !strings.Contains(stderr, "spec.source.") {
@@ -167,8 +170,10 @@ func TestRefused(t *testing.T) {
 func TestPodSecurity(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"root","namespace":%q},"spec":{"containers":[{"name":"root","image":"localhost/none:1"}]}}`, namespace)
-	if stderr := framework.KubectlRefused(t, manifest, "apply", "-f", "-"); !strings.Contains(stderr, `violates PodSecurity "restricted:latest"`) {
+	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"root","namespace":%q},`+
+		`"spec":{"containers":[{"name":"root","image":"localhost/none:1"}]}}`, namespace)
+	if stderr := framework.KubectlRefused(t, manifest, "apply", "-f", "-"); !strings.Contains(stderr,
+		`violates PodSecurity "restricted:latest"`) {
 		t.Errorf("kubectl printed %q, want a refusal by Pod Security", stderr)
 	}
 	s := newSite(t)
@@ -177,7 +182,8 @@ func TestPodSecurity(t *testing.T) {
 			t.Errorf("container %s runs as %+v, want another user than root", c.Name, c.User)
 		}
 	}
-	if events := s.kubectl(t, "get", "events", "--field-selector=type="+corev1.EventTypeWarning); strings.Contains(events, "PodSecurity") {
+	if events := s.kubectl(t, "get", "events",
+		"--field-selector=type="+corev1.EventTypeWarning); strings.Contains(events, "PodSecurity") {
 		t.Errorf("Pod Security has complained:\n%s", events)
 	}
 }

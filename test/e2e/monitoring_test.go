@@ -90,7 +90,8 @@ func TestKubeStateMetricsPaths(t *testing.T) {
 			} `json:"resources"`
 		} `json:"spec"`
 	}
-	if err := yaml.Unmarshal(data, &config); err != nil || len(config.Spec.Resources) != 1 || len(config.Spec.Resources[0].Metrics) == 0 {
+	if err := yaml.Unmarshal(data, &config); err != nil || len(config.Spec.Resources) != 1 ||
+		len(config.Spec.Resources[0].Metrics) == 0 {
 		t.Fatalf("the configuration has no metrics: %v", err)
 	}
 	for _, metric := range config.Spec.Resources[0].Metrics {

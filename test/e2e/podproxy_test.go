@@ -33,7 +33,8 @@ func TestPodProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, body, err := pods.Get(t.Context(), &pod, podprobe.Request{Port: adminPort, Path: "/commit"}); err != nil || code != http.StatusForbidden {
+	if code, body, err := pods.Get(t.Context(), &pod, podprobe.Request{Port: adminPort, Path: "/commit"}); err != nil ||
+		code != http.StatusForbidden {
 		t.Errorf("/commit through the API server without permission: %d %q, %v, want 403", code, body, err)
 	}
 
@@ -48,13 +49,15 @@ func TestPodProxy(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := rbac.Roles(s.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: object, Rules: documentedRules(t, "pods/proxy")}, metav1.CreateOptions{}); err != nil {
+	if _, err := rbac.Roles(s.namespace).Create(t.Context(),
+		&rbacv1.Role{ObjectMeta: object, Rules: documentedRules(t, "pods/proxy")}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rbac.RoleBindings(s.namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: object,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system", Name: "website-controller"}},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system",
+			Name: "website-controller"}},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func podSyncFailed(ctx context.Context, pod corev1.Pod) error {
 
 // containers are all of a pod, those that run beside the others included.
 func containers(pod corev1.Pod) []corev1.ContainerStatus {
-	return append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	return append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),
+		pod.Status.ContainerStatuses...)
 }
 
 func restarts(pod corev1.Pod) int32 {

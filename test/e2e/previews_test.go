@@ -30,7 +30,8 @@ func TestPreviews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.Kubectl(t, "create", "secret", "generic", "credentials", "--namespace="+namespace, "--type=kubernetes.io/basic-auth",
+	framework.Kubectl(t, "create", "secret", "generic", "credentials", "--namespace="+namespace,
+		"--type=kubernetes.io/basic-auth",
 		"--from-literal=username="+user, "--from-literal=password="+password)
 	s := applySite(t, newWebsite(namespace, r, withBranch("main"), withSecret("credentials"), func(w *v1beta1.Website) {
 		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"feature/*", "next"}, MaxCount: 5}
@@ -46,13 +47,16 @@ func TestPreviews(t *testing.T) {
 	})
 	preview.waitLiveWithin(t, previewTimeout, next)
 	page := get(t.Context(), visitor, preview.url(t)+"/")
-	if page.status != http.StatusOK || page.body != releaseContent("index.html", "release-2") || page.header.Get("X-Robots-Tag") != "noindex" {
+	if page.status != http.StatusOK || page.body != releaseContent("index.html", "release-2") ||
+		page.header.Get("X-Robots-Tag") != "noindex" {
 		t.Errorf("the page of the preview is %v, X-Robots-Tag %q", page, page.header.Get("X-Robots-Tag"))
 	}
-	if page := get(t.Context(), visitor, s.url(t)+"/"); page.body != releaseContent("index.html", "release-1") || page.header.Get("X-Robots-Tag") != "" {
+	if page := get(t.Context(), visitor, s.url(t)+"/"); page.body != releaseContent("index.html", "release-1") ||
+		page.header.Get("X-Robots-Tag") != "" {
 		t.Errorf("the page of the site is %v, X-Robots-Tag %q", page, page.header.Get("X-Robots-Tag"))
 	}
-	if reported := s.get(t).Status.Previews; len(reported) != 1 || reported[0].Branch != "next" || reported[0].WebsiteName != preview.name || reported[0].Commit != next {
+	if reported := s.get(t).Status.Previews; len(reported) != 1 || reported[0].Branch != "next" ||
+		reported[0].WebsiteName != preview.name || reported[0].Commit != next {
 		t.Errorf("status.previews is %+v", reported)
 	}
 	again := r.release(t, "release-3")

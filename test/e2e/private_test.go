@@ -58,7 +58,8 @@ func TestRotatedPassword(t *testing.T) {
 	r := newRepository(t, "private/", namespace, "main")
 	r.overTLS(t, namespace)
 	first := r.release(t, "release-1")
-	framework.Kubectl(t, "create", "secret", "generic", "credentials", "--namespace="+namespace, "--type=kubernetes.io/basic-auth",
+	framework.Kubectl(t, "create", "secret", "generic", "credentials", "--namespace="+namespace,
+		"--type=kubernetes.io/basic-auth",
 		"--from-literal=username="+user, "--from-literal=password="+password)
 	s := applySite(t, newWebsite(namespace, r, withSecret("credentials")), r)
 	rotate := func(key, value string) {

@@ -99,7 +99,8 @@ func TestPush(t *testing.T) {
 func (s *site) reportedAt(t *testing.T, commit string) <-chan time.Time {
 	t.Helper()
 	reported := make(chan time.Time, 1)
-	watch, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Watch(t.Context(), metav1.ListOptions{})
+	watch, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Watch(t.Context(),
+		metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,8 @@ func (s *site) logPublished(t *testing.T, reported time.Time) {
 			last = at
 		}
 	}
-	t.Logf("%d replicas published within %v; the commit was in the status %v later", len(pods), last.Sub(first), reported.Sub(last))
+	t.Logf("%d replicas published within %v; the commit was in the status %v later", len(pods), last.Sub(first),
+		reported.Sub(last))
 }
 
 // TestRemoteGone takes the repository away and brings it back: the site is served

@@ -16,7 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var pushes = flag.Int("pushes", 0, "how many commits are pushed, one every 10 seconds, while browsers make 200 requests per second; 0: three, one after the other")
+var pushes = flag.Int("pushes", 0, "how many commits are pushed, one every 10 seconds, while browsers make 200 "+
+	"requests per second; 0: three, one after the other")
 
 const (
 	browsers = 8
@@ -149,7 +150,8 @@ func TestBrowsersDuringPushes(t *testing.T) {
 	}
 	stop()
 	running.Wait()
-	t.Logf("%d requests, %.0f per second: %d failed, %d scripts with a hash in their names were missing, %d without one were of another commit",
+	t.Logf("%d requests, %.0f per second: %d failed, %d scripts with a hash in their names were missing, %d without one "+
+		"were of another commit",
 		loads.requests, float64(loads.requests)/time.Since(begun).Seconds(), len(loads.failures), loads.missing, loads.mixed)
 	if n := len(loads.failures); n > 0 {
 		t.Errorf("%d requests failed:\n%s", n, strings.Join(loads.failures[:min(n, shownFailures)], "\n"))

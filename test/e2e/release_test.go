@@ -62,7 +62,8 @@ func releaseOf(p, body string) (marker string, err error) {
 		return "", fmt.Errorf("%s belongs to no release: %.100q", p, body)
 	}
 	if want := releaseContent(releaseFile(p), found[1]); body != want {
-		return "", fmt.Errorf("%s begins like release %s but differs from it: it has %d bytes, want %d", p, found[1], len(body), len(want))
+		return "", fmt.Errorf("%s begins like release %s but differs from it: it has %d bytes, want %d", p, found[1],
+			len(body), len(want))
 	}
 	return found[1], nil
 }
@@ -75,7 +76,8 @@ func TestReleaseOf(t *testing.T) {
 	}
 	half := len(one) / 2
 	for name, body := range map[string]string{
-		"two releases": one[:half] + two[half:], "cut off": one[:half], "empty": "", "another file": releaseContent("app.js", "one"),
+		"two releases": one[:half] + two[half:], "cut off": one[:half], "empty": "",
+		"another file": releaseContent("app.js", "one"),
 	} {
 		if marker, err := releaseOf("/large.txt", body); err == nil {
 			t.Errorf("%s: releaseOf = %q, want an error", name, marker)

@@ -71,7 +71,8 @@ func (r *repository) git(t *testing.T, args ...string) string {
 	cmd.Dir = r.clone
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=e2e", "GIT_AUTHOR_EMAIL=e2e@localhost", "GIT_COMMITTER_NAME=e2e", "GIT_COMMITTER_EMAIL=e2e@localhost",
+		"GIT_AUTHOR_NAME=e2e", "GIT_AUTHOR_EMAIL=e2e@localhost", "GIT_COMMITTER_NAME=e2e",
+		"GIT_COMMITTER_EMAIL=e2e@localhost",
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

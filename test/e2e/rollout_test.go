@@ -87,7 +87,8 @@ func TestBadChange(t *testing.T) {
 		// back.
 		restarted, deleted bool
 	}{
-		"repository":                {`{"spec":{"source":{"git":{"repository":"http://127.0.0.1:9/nothing.git"}}}}`, true, false},
+		"repository": {`{"spec":{"source":{"git":{"repository":"http://127.0.0.1:9/nothing.git"}}}}`, true,
+			false},
 		"branch":                    {`{"spec":{"source":{"git":{"ref":{"branch":"no-such-branch"}}}}}`, true, false},
 		"path":                      {`{"spec":{"source":{"path":"no/such/folder"}}}`, false, false},
 		"path, and a restart":       {`{"spec":{"source":{"path":"no/such/folder"}}}`, true, false},
@@ -125,7 +126,8 @@ func TestBadChange(t *testing.T) {
 				}
 				framework.WaitFor(t, "visitors reach a pod of the previous revision", func(ctx context.Context) error {
 					// A pod that is being deleted answers until nodes know the one that replaces it.
-					if _, err := client.CoreV1().Pods(s.namespace).Get(ctx, old.Name, metav1.GetOptions{}); test.deleted && !apierrors.IsNotFound(err) {
+					if _, err := client.CoreV1().Pods(s.namespace).Get(ctx, old.Name, metav1.GetOptions{}); test.deleted &&
+						!apierrors.IsNotFound(err) {
 						return fmt.Errorf("pod %s is there: %w", old.Name, err)
 					}
 					pods, err := s.pods(ctx, client)

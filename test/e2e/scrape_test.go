@@ -25,7 +25,8 @@ import (
 func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
 	t.Helper()
 	_, store := framework.NewStore(t, "monitoring")
-	closed, closedURL, err := framework.Cluster.StartAPIServer(t.Context(), "apiserver-monitoring", store, "--store-record-namespace="+framework.NewRecordNamespace(t))
+	closed, closedURL, err := framework.Cluster.StartAPIServer(t.Context(), "apiserver-monitoring", store,
+		"--store-record-namespace="+framework.NewRecordNamespace(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
 		return job(name, "https://"+net.JoinHostPort(systemPod(t, name).Status.PodIP, strconv.Itoa(port)), nil,
 			map[string]any{"tls_config": tls, "authorization": map[string]any{"credentials_file": token}})
 	}
-	serving, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(framework.SystemNamespace).Get(t.Context(), "website-apiserver-serving-cert", metav1.GetOptions{})
+	serving, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(framework.SystemNamespace).Get(t.Context(),
+		"website-apiserver-serving-cert", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,13 +73,16 @@ func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
 		"rule_files": []string{rules},
 		"scrape_configs": []any{
 			// Its metrics take more than a second on a busy machine, which is the time that a scrape has by default.
-			job("kube-apiserver", admin.Host, nil, map[string]any{"tls_config": tls, "scrape_interval": "5s", "scrape_timeout": "5s"}),
-			program("website-apiserver", 8443, map[string]any{"ca_file": file("serving.pem", serving.Data["ca.crt"]), "server_name": "website-apiserver.website-system.svc"}),
+			job("kube-apiserver", admin.Host, nil,
+				map[string]any{"tls_config": tls, "scrape_interval": "5s", "scrape_timeout": "5s"}),
+			program("website-apiserver", 8443, map[string]any{"ca_file": file("serving.pem", serving.Data["ca.crt"]),
+				"server_name": "website-apiserver.website-system.svc"}),
 			job("closed", closedURL, map[string]string{"job": "website-apiserver"}, map[string]any{"tls_config": tls}),
 			program("website-controller", 10443, map[string]any{"insecure_skip_verify": true}),
 			job("website-etcd", startEtcd(t), map[string]string{"pod": "website-etcd-0"}, nil),
 			job("website-etcd-certificates", startEtcdCertificates(t), nil, nil),
-			job("website-nginx", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(metricsPort)), map[string]string{"namespace": s.namespace, "website": s.name}, nil),
+			job("website-nginx", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(metricsPort)),
+				map[string]string{"namespace": s.namespace, "website": s.name}, nil),
 		},
 	})
 	if err != nil {
@@ -92,7 +97,8 @@ func scrapeToken(t *testing.T) string {
 	t.Helper()
 	client, namespace := framework.Admin(t).Kubernetes, framework.NewNamespace(t)
 	account := metav1.ObjectMeta{Name: "prometheus", Namespace: namespace}
-	if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: account}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: account}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -104,7 +110,8 @@ func scrapeToken(t *testing.T) string {
 		t.Fatal(err)
 	}
 	framework.DeleteAfter(t, client.RbacV1().ClusterRoleBindings(), binding.Name)
-	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account.Name,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +132,10 @@ func systemPod(t *testing.T, program string) corev1.Pod {
 func startEtcd(t *testing.T) (address string) {
 	t.Helper()
 	client, peer, metrics := "http://"+freeAddress(t), "http://"+freeAddress(t), "http://"+freeAddress(t)
-	framework.RunProgram(t, framework.Cluster.EtcdPath(), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer, "--listen-metrics-urls="+metrics)
+	framework.RunProgram(t, framework.Cluster.EtcdPath(), "--data-dir="+t.TempDir(), "--listen-client-urls="+client,
+		"--advertise-client-urls="+client,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
+		"--listen-metrics-urls="+metrics)
 	return metrics
 }
 
@@ -135,7 +144,8 @@ func startEtcd(t *testing.T) (address string) {
 func startEtcdCertificates(t *testing.T) (address string) {
 	t.Helper()
 	host := freeAddress(t)
-	framework.RunProgram(t, framework.Path("bin", "website-apiserver"), "etcd-certificates", "--kubeconfig="+framework.Cluster.Kubeconfig(),
+	framework.RunProgram(t, framework.Path("bin", "website-apiserver"), "etcd-certificates",
+		"--kubeconfig="+framework.Cluster.Kubeconfig(),
 		"--namespace="+framework.NewNamespace(t), "--metrics-address="+host)
 	return "http://" + host
 }

@@ -112,7 +112,8 @@ func (s *site) patch(t *testing.T, patch string) {
 
 func (s *site) get(t *testing.T) *v1beta1.Website {
 	t.Helper()
-	w, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Get(t.Context(), s.name, metav1.GetOptions{})
+	w, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Get(t.Context(), s.name,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,8 @@ func get(ctx context.Context, client *http.Client, url string) answer {
 		return answer{err: err}
 	}
 	body, err := io.ReadAll(response.Body)
-	return answer{status: response.StatusCode, header: response.Header, body: string(body), err: errors.Join(err, response.Body.Close())}
+	return answer{status: response.StatusCode, header: response.Header, body: string(body),
+		err: errors.Join(err, response.Body.Close())}
 }
 
 // adminGet asks a pod itself, as the controller and the kubelet do.

@@ -23,9 +23,10 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 	}{
 		"host": {func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = "http://nowhere.invalid/site.git" },
 			v1beta1.WebsiteReasonRepositoryUnreachable},
-		"Secret":           {withUnusedSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
-		"key of a Secret":  {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonPodNotStarting},
-		"node":             {func(w *v1beta1.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"is": "nowhere"} }, v1beta1.WebsiteReasonUnschedulable},
+		"Secret":          {withUnusedSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
+		"key of a Secret": {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonPodNotStarting},
+		"node": {func(w *v1beta1.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"is": "nowhere"} },
+			v1beta1.WebsiteReasonUnschedulable},
 		"disk of a node":   {withDisk(fmt.Sprintf("%dGi", 9*nodeDisk)), v1beta1.WebsiteReasonUnschedulable},
 		"memory to run in": {withServerMemory("1Mi"), v1beta1.WebsiteReasonContainerFailing},
 	} {
@@ -34,7 +35,8 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 			namespace := newNamespace(t)
 			r := newRepository(t, "", namespace, "main")
 			r.release(t, "release-1")
-			framework.Kubectl(t, "create", "secret", "generic", "incomplete", "--namespace="+namespace, "--from-literal=password=only")
+			framework.Kubectl(t, "create", "secret", "generic", "incomplete", "--namespace="+namespace,
+				"--from-literal=password=only")
 			s := applySite(t, newWebsite(namespace, r, test.tweak), r)
 			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 		})

@@ -32,7 +32,8 @@ func TestLeaderIsDeleted(t *testing.T) {
 	client := framework.Admin(t).Kubernetes
 	// The identity of a controller is the name of its pod, and a random part.
 	leader := func(ctx context.Context) (string, error) {
-		lease, err := client.CoordinationV1().Leases(framework.SystemNamespace).Get(ctx, "website-controller", metav1.GetOptions{})
+		lease, err := client.CoordinationV1().Leases(framework.SystemNamespace).Get(ctx, "website-controller",
+			metav1.GetOptions{})
 		if err != nil {
 			return "", err
 		}
@@ -45,7 +46,8 @@ func TestLeaderIsDeleted(t *testing.T) {
 		first, err = leader(ctx)
 		return err
 	})
-	if err := client.CoreV1().Pods(framework.SystemNamespace).Delete(t.Context(), first, metav1.DeleteOptions{}); err != nil {
+	if err := client.CoreV1().Pods(framework.SystemNamespace).Delete(t.Context(), first,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "another pod is the leader", func(ctx context.Context) error {
@@ -87,19 +89,23 @@ func TestWebhookInAPod(t *testing.T) {
 		},
 		Containers: []corev1.Container{{
 			Name: name, Image: image, ImagePullPolicy: corev1.PullNever,
-			Args:         []string{"--tls-cert-file=/tls/" + corev1.TLSCertKey, "--tls-private-key-file=/tls/" + corev1.TLSPrivateKeyKey},
+			Args: []string{"--tls-cert-file=/tls/" + corev1.TLSCertKey,
+				"--tls-private-key-file=/tls/" + corev1.TLSPrivateKeyKey},
 			VolumeMounts: []corev1.VolumeMount{{Name: "tls", MountPath: "/tls"}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 		}},
-		Volumes: []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}},
+		Volumes: []corev1.Volume{
+			{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}},
+		},
 	}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{ObjectMeta: object, Spec: corev1.ServiceSpec{
-		Selector: object.Labels, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}},
-	}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Services(namespace).Create(t.Context(),
+		&corev1.Service{ObjectMeta: object, Spec: corev1.ServiceSpec{
+			Selector: object.Labels, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}},
+		}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Create)

@@ -26,7 +26,8 @@ func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 	r := newRepository(t, "", namespace, "main")
 	commit = r.release(t, "release-1")
 	website := newWebsite(namespace, r, framework.WithReplicas(replicas))
-	framework.OriginalSite{Website: website, Deployment: website.Name, Replicas: replicas, Repository: r.url, Commit: commit}.Create(t)
+	framework.OriginalSite{Website: website, Deployment: website.Name, Replicas: replicas, Repository: r.url,
+		Commit: commit}.Create(t)
 	s = applySite(t, website, r)
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
 	client := framework.Admin(t).Kubernetes
@@ -58,7 +59,8 @@ func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 // takeOver makes the Website the owner of what the original controller has made.
 func (s *site) takeOver(t *testing.T) {
 	t.Helper()
-	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","name":%q,"uid":%q,"controller":true}]}}`,
+	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1",`+
+		`"kind":"Website","name":%q,"uid":%q,"controller":true}]}}`,
 		s.name, s.get(t).UID)
 	for _, child := range []string{"service/" + s.deployment + "-npsvc", "deployment/" + s.deployment} {
 		s.kubectl(t, "patch", child, "--type=merge", "-p", owner)
@@ -86,7 +88,8 @@ func TestTakeover(t *testing.T) {
 	for _, s := range sites {
 		s.waitLive(t, s.commit)
 		framework.WaitFor(t, "the Deployment is taken over", func(ctx context.Context) error {
-			deployment, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(s.namespace).Get(ctx, s.deployment, metav1.GetOptions{})
+			deployment, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(s.namespace).Get(ctx, s.deployment,
+				metav1.GetOptions{})
 			if err == nil && (deployment.Spec.MinReadySeconds != 0 || !workload.AvailabilityOf(deployment).RolledOut) {
 				err = fmt.Errorf("minReadySeconds %d, status %+v", deployment.Spec.MinReadySeconds, deployment.Status)
 			}

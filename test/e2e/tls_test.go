@@ -34,7 +34,8 @@ func (r *repository) overTLS(t *testing.T, namespace string) {
 		t.Fatal(err)
 	}
 	server, err := gitserver.StartTLS(gitserver.Options{
-		Address: net.JoinHostPort(over.Hostname(), "0"), Dir: filepath.Dir(filepath.Dir(r.path)), CredentialsFile: credentials,
+		Address: net.JoinHostPort(over.Hostname(), "0"), Dir: filepath.Dir(filepath.Dir(r.path)),
+		CredentialsFile: credentials,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,8 @@ func (v *traffic) note(path string, a answer) {
 	if problem != nil {
 		v.failed++
 		if len(v.failures) < shownFailures {
-			v.failures = append(v.failures, fmt.Sprintf("%s GET %s: %v (%v)", time.Now().UTC().Format(time.TimeOnly), path, problem, a))
+			v.failures = append(v.failures, fmt.Sprintf("%s GET %s: %v (%v)", time.Now().UTC().Format(time.TimeOnly),
+				path, problem, a))
 		}
 		return
 	}

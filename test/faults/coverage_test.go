@@ -15,7 +15,8 @@ import (
 // notCalled are the rules of the controller's roles for which there is no call
 // to fail here, and why.
 var notCalled = withUnusedFeatures(map[string]string{
-	"update websites.mycontroller.nevermosby.io/finalizers": "asked by admission, where children block the deletion of their owner",
+	"update websites.mycontroller.nevermosby.io/finalizers": "asked by admission, where children block the deletion of " +
+		"their owner",
 	"create configmaps":                  "asked for a patch that applies what does not exist",
 	"create services":                    "asked for a patch that applies what does not exist",
 	"create deployments.apps":            "asked for a patch that applies what does not exist",
@@ -31,7 +32,8 @@ var notCalled = withUnusedFeatures(map[string]string{
 // those of TestHosts and TestPreviews in test/integration/controller.
 func withUnusedFeatures(notCalled map[string]string) map[string]string {
 	for _, resource := range []string{
-		"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "ingresses.networking.k8s.io",
+		"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io",
+		"gateways.gateway.networking.k8s.io", "ingresses.networking.k8s.io",
 	} {
 		for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
 			notCalled[verb+" "+resource] = "no Website of the scenarios has hosts"

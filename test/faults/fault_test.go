@@ -32,9 +32,11 @@ type fault struct {
 
 // faults are those that every call meets.
 var faults = []*fault{
-	{name: "no connection", kind: true, reads: true, answer: fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
+	{name: "no connection", kind: true, reads: true,
+		answer: fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
 	{name: "timeout", answer: fails(timeoutError{})},
-	{name: "internal error", reads: true, answer: refuses(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)},
+	{name: "internal error", reads: true,
+		answer: refuses(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)},
 	{name: "conflict", answer: refuses(http.StatusConflict, metav1.StatusReasonConflict, 0)},
 	{name: "too many requests", answer: refuses(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1)},
 	{name: "answer lost", kind: true, sent: true, answer: fails(io.ErrUnexpectedEOF)},

@@ -24,7 +24,8 @@ type history struct {
 // record starts to record a Website that is there or will be.
 func record(t *testing.T, w world, name string) *history {
 	t.Helper()
-	watcher, err := websites.WebsiteV1beta1().Websites(w.namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	watcher, err := websites.WebsiteV1beta1().Websites(w.namespace).Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,12 +82,14 @@ func flaps(statuses []v1beta1.WebsiteStatus) []string {
 	wasReady := map[int64]bool{}
 	for i, status := range statuses {
 		if i > 0 && status.ObservedGeneration < statuses[i-1].ObservedGeneration {
-			problems = append(problems, fmt.Sprintf("generation %d comes after %d", status.ObservedGeneration, statuses[i-1].ObservedGeneration))
+			problems = append(problems, fmt.Sprintf("generation %d comes after %d", status.ObservedGeneration,
+				statuses[i-1].ObservedGeneration))
 		}
 		ready := meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
 		lost := i > 0 && status.AvailableReplicas < statuses[i-1].AvailableReplicas
 		if wasReady[status.ObservedGeneration] && !ready && !lost {
-			problems = append(problems, fmt.Sprintf("generation %d is no longer Ready: %+v", status.ObservedGeneration, status.Conditions))
+			problems = append(problems, fmt.Sprintf("generation %d is no longer Ready: %+v", status.ObservedGeneration,
+				status.Conditions))
 		}
 		wasReady[status.ObservedGeneration] = ready || wasReady[status.ObservedGeneration] && !lost
 	}

@@ -12,8 +12,9 @@ import (
 
 var (
 	updatePoints = flag.Bool("update-points", false, "write the calls of undisturbed plays to "+pointsFile)
-	alonePoints  = flag.Bool("points-alone", false, "play every point also alone, with a controller of its own, not only 20")
-	pointsSeed   = flag.Uint64("points-seed", rand.Uint64(), "draws the points that are also played alone")
+	alonePoints  = flag.Bool("points-alone", false,
+		"play every point also alone, with a controller of its own, not only 20")
+	pointsSeed = flag.Uint64("points-seed", rand.Uint64(), "draws the points that are also played alone")
 )
 
 const (

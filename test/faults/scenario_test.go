@@ -63,7 +63,8 @@ func (w world) get(ctx context.Context, name string) (*v1beta1.Website, error) {
 
 // patch changes a Website as kubectl patch --type=merge does.
 func (w world) patch(ctx context.Context, name, patch string) error {
-	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -101,7 +102,8 @@ func (w world) settled(ctx context.Context, name string) error {
 		status.UpdatedReplicas != replicas || status.ReadyReplicas != replicas || status.AvailableReplicas != replicas {
 		return fmt.Errorf("Website %s (generation %d, %d replicas): status %+v", name, site.Generation, replicas, status)
 	}
-	if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) || meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteProgressing) {
+	if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) ||
+		meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteProgressing) {
 		return fmt.Errorf("Website %s: conditions %+v", name, status.Conditions)
 	}
 	deployment, err := w.deployment(ctx, site.Spec.DeploymentName)
@@ -111,7 +113,8 @@ func (w world) settled(ctx context.Context, name string) error {
 	pods := deployment.Status
 	if *deployment.Spec.Replicas != replicas || pods.ObservedGeneration != deployment.Generation ||
 		pods.Replicas != replicas || pods.UpdatedReplicas != replicas || pods.AvailableReplicas != replicas {
-		return fmt.Errorf("Deployment of Website %s (generation %d, %d replicas): status %+v", name, deployment.Generation, *deployment.Spec.Replicas, pods)
+		return fmt.Errorf("Deployment of Website %s (generation %d, %d replicas): status %+v", name, deployment.Generation,
+			*deployment.Spec.Replicas, pods)
 	}
 	return nil
 }
@@ -223,13 +226,20 @@ var scenarios = []scenario{
 		// What the informers select on is edited as well.
 		name: "children edited", again: true, before: servedKubia,
 		do: func(ctx context.Context, w world) error {
-			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
-			_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"controller":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
+			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(
+				ctx, kubia, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"another"}}}`),
+				metav1.PatchOptions{FieldManager: "another"},
+			)
+			_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType,
+				[]byte(`{"spec":{"selector":{"controller":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
 			name, err := w.configMap(ctx)
 			if err != nil {
 				return err
 			}
-			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
+			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Patch(
+				ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"another"}}}`),
+				metav1.PatchOptions{FieldManager: "another"},
+			)
 			return errors.Join(deployment, service, configMap)
 		},
 		until: kubiaSettled,
@@ -253,7 +263,8 @@ var scenarios = []scenario{
 			if err := waitUntil(ctx, func(ctx context.Context) error { return w.settled(ctx, "first") }); err != nil {
 				return err
 			}
-			second := framework.NewWebsite(w.namespace, "second", framework.WithDeployment("shared"), framework.WithReplicas(1), framework.WithRepository("https://example.com/second.git"))
+			second := framework.NewWebsite(w.namespace, "second", framework.WithDeployment("shared"), framework.WithReplicas(1),
+				framework.WithRepository("https://example.com/second.git"))
 			if err := framework.StoreUnchecked(ctx, second); err != nil {
 				return err
 			}

@@ -60,7 +60,8 @@ func touch(t *testing.T, w world, c *controller, name string, n int) {
 	t.Helper()
 	for i := range n {
 		before, _ := c.reconciles.Of(w.key(name))
-		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i)); err != nil {
+		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`,
+			i)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.reconciles.Await(t.Context(), w.key(name), before+1); err != nil {
@@ -162,7 +163,8 @@ func TestWebsitesFrozen(t *testing.T) {
 	// What it sees of the Website still says one pod.
 	for range 3 {
 		before, _ := c.reconciles.Of(w.key(kubia))
-		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "another"}); err != nil {
+		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType,
+			[]byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "another"}); err != nil {
 			t.Fatal(err)
 		}
 		err := waitUntil(ctx, func(ctx context.Context) error {
@@ -221,7 +223,8 @@ func TestOlderGeneration(t *testing.T) {
 	for i := range 3 {
 		before, _ := c.reconciles.Of(w.key(kubia))
 		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType,
-			fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i), metav1.PatchOptions{FieldManager: "user"}); err != nil {
+			fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i),
+			metav1.PatchOptions{FieldManager: "user"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.reconciles.Await(ctx, w.key(kubia), before+1); err != nil {
@@ -278,7 +281,8 @@ func TestWatchesExpire(t *testing.T) {
 		}
 	}
 	// Garbage collection may have been first: the owner is gone.
-	if err := kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, configMap, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, configMap, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -316,7 +320,8 @@ func TestWatchesOutOfStep(t *testing.T) {
 			for i, resource := range append(watchedChildren(t), watchedWebsites) {
 				gate(resource).setLag(lags(seed, uint64(i)))
 			}
-			changes := []string{`{"spec":{"replicas":3}}`, `{"spec":{"serving":{"fallback":"SPA"}}}`, `{"spec":{"replicas":1}}`, `{"spec":{"serving":{"fallback":"None"},"replicas":2}}`}
+			changes := []string{`{"spec":{"replicas":3}}`, `{"spec":{"serving":{"fallback":"SPA"}}}`, `{"spec":{"replicas":1}}`,
+				`{"spec":{"serving":{"fallback":"None"},"replicas":2}}`}
 			for _, change := range changes {
 				before, _ := c.reconciles.Of(w.key(kubia))
 				if err := w.patch(ctx, kubia, change); err != nil {

@@ -128,7 +128,8 @@ func newNormalizer(namespace string, objects []unstructured.Unstructured) *norma
 			pairs = append(pairs, ip, "<clusterIP>")
 		}
 	}
-	return &normalizer{unique: strings.NewReplacer(pairs...), nodePorts: nodePorts, uids: uids, replicaSets: map[string]int{}}
+	return &normalizer{unique: strings.NewReplacer(pairs...), nodePorts: nodePorts, uids: uids,
+		replicaSets: map[string]int{}}
 }
 
 // garbage reports whether the owner of an object is gone. Garbage collection will
@@ -208,7 +209,8 @@ func ours(entries []metav1.ManagedFieldsEntry) []any {
 // release: it is what was remembered when the commit was published, which a fault can delay
 // until the spec has been reconciled.
 func forgetTimes(website map[string]any) {
-	for field, times := range map[string][]string{"conditions": {"lastTransitionTime"}, "history": {"cause", "observedTime", "publishedTime"}} {
+	for field, times := range map[string][]string{"conditions": {"lastTransitionTime"},
+		"history": {"cause", "observedTime", "publishedTime"}} {
 		entries, found, _ := unstructured.NestedSlice(website, "status", field)
 		if !found {
 			continue

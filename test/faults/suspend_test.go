@@ -79,8 +79,10 @@ func (w world) serves(ctx context.Context, name, commit, reason, pin string) err
 		return err
 	}
 	synced := meta.FindStatusCondition(site.Status.Conditions, v1beta1.WebsiteSynced)
-	if site.Status.Commit != commit || synced == nil || synced.Reason != reason || synced.ObservedGeneration != site.Generation {
-		return fmt.Errorf("Website %s (generation %d), which is to serve %s for the reason %s: status %+v", name, site.Generation, commit, reason, site.Status)
+	if site.Status.Commit != commit || synced == nil || synced.Reason != reason ||
+		synced.ObservedGeneration != site.Generation {
+		return fmt.Errorf("Website %s (generation %d), which is to serve %s for the reason %s: status %+v", name,
+			site.Generation, commit, reason, site.Status)
 	}
 	got, err := pinOf(ctx, w.namespace, site.Spec.DeploymentName+agentSuffix)
 	if err != nil {

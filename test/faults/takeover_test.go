@@ -18,19 +18,23 @@ import (
 // originalKubia is for scenario.before: it makes the children of the original controller,
 // which do not belong to the Website yet.
 func originalKubia(ctx context.Context, w world) error {
-	podLabels, options := map[string]string{"app": "website-nginx", "controller": kubia}, metav1.CreateOptions{FieldManager: "original"}
+	podLabels, options := map[string]string{"app": "website-nginx", "controller": kubia},
+		metav1.CreateOptions{FieldManager: "original"}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: kubia, Labels: podLabels},
 		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: podLabels}},
 	}
-	deployment.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
-		{Name: "nginx", Image: "nginx", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}, {Name: "git-sync", Image: "git-sync"},
-	}}}
+	deployment.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "nginx", Image: "nginx", Ports: []corev1.ContainerPort{{ContainerPort: 80}}},
+			{Name: "git-sync", Image: "git-sync"},
+		}}}
 	if _, err := kube.AppsV1().Deployments(w.namespace).Create(ctx, deployment, options); err != nil {
 		return err
 	}
 	if _, err := kube.CoreV1().Services(w.namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: kubia + "-npsvc", Labels: map[string]string{"app": "website", "controller": kubia}},
+		ObjectMeta: metav1.ObjectMeta{Name: kubia + "-npsvc",
+			Labels: map[string]string{"app": "website", "controller": kubia}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: podLabels, Ports: []corev1.ServicePort{
 			{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)},
 		}},
@@ -60,7 +64,8 @@ func ownOriginal(ctx context.Context, w world) error {
 	if err != nil {
 		return err
 	}
-	owner := fmt.Appendf(nil, `{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","name":%q,"uid":%q,"controller":true}]}}`, site.Name, site.UID)
+	owner := fmt.Appendf(nil, `{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1",`+
+		`"kind":"Website","name":%q,"uid":%q,"controller":true}]}}`, site.Name, site.UID)
 	options := metav1.PatchOptions{FieldManager: "original"}
 	_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType, owner, options)
 	_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, owner, options)

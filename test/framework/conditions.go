@@ -31,7 +31,8 @@ func WaitAvailable(t *testing.T, w *v1alpha1.Website, n int32) {
 }
 
 // WaitCondition waits for a condition of the current generation of a Website.
-func WaitCondition(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+func WaitCondition(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus,
+	reason string) metav1.Condition {
 	t.Helper()
 	var found metav1.Condition
 	WaitFor(t, fmt.Sprintf("Website %s is %s=%s, %s", name, kind, status, reason), func(ctx context.Context) error {
@@ -59,7 +60,8 @@ func WaitSettled(t *testing.T, namespace, name string) {
 		if err != nil {
 			return err
 		}
-		pods, err := client.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: w.Status.Selector})
+		pods, err := client.Kubernetes.CoreV1().Pods(namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: w.Status.Selector})
 		if err != nil {
 			return err
 		}
@@ -96,7 +98,8 @@ func ChildrenGone(t *testing.T, namespace, name string) func(context.Context) er
 				return fmt.Errorf("%s of Website %s: %v, want NotFound", kind, name, err)
 			}
 		}
-		configMaps, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller=" + name})
+		configMaps, err := client.CoreV1().ConfigMaps(namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: "controller=" + name})
 		if err == nil && len(configMaps.Items) > 0 {
 			err = fmt.Errorf("there are %d ConfigMaps of Website %s", len(configMaps.Items), name)
 		}

@@ -91,12 +91,17 @@ type PodAnswers func(pod *corev1.Pod) map[string]string
 
 // Serving answers like a pod that serves a commit and follows its repository.
 func Serving(commit string) map[string]string {
-	return map[string]string{"status": fmt.Sprintf(`{"commit": %q, "pathFound": true, "lastContact": "2026-01-01T00:00:00Z"}`, commit)}
+	return map[string]string{
+		"status": fmt.Sprintf(`{"commit": %q, "pathFound": true, "lastContact": "2026-01-01T00:00:00Z"}`, commit),
+	}
 }
 
 // Pinned answers like a pod that was requested to serve a commit, and does.
 func Pinned(commit string) map[string]string {
-	return map[string]string{"status": fmt.Sprintf(`{"commit": %q, "pin": {"commit": %[1]q}, "pathFound": true, "lastContact": "2026-01-01T00:00:00Z"}`, commit)}
+	return map[string]string{
+		"status": fmt.Sprintf(`{"commit": %q, "pin": {"commit": %[1]q}, "pathFound": true, "lastContact": `+
+			`"2026-01-01T00:00:00Z"}`, commit),
+	}
 }
 
 // Wrap is around the connections of a controller with --commit-observation=PodProxy. The
@@ -144,8 +149,10 @@ func RejectStreamingLists(base http.RoundTripper) http.RoundTripper {
 		}
 		const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
 		return &http.Response{
-			StatusCode: http.StatusUnprocessableEntity, Status: "422 Unprocessable Entity", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(status)), ContentLength: int64(len(status)), Request: r,
+			StatusCode: http.StatusUnprocessableEntity, Status: "422 Unprocessable Entity", Proto: "HTTP/1.1",
+			ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(status)),
+			ContentLength: int64(len(status)), Request: r,
 		}, nil
 	})
 }

@@ -15,8 +15,9 @@ func TestEveryField(t *testing.T) {
 	unset := UnsetFields([]*v1beta1.Website{NewWebsite("default", "kubia", Detailed)})
 	for path, want := range map[string]bool{
 		"spec.source.git.repository": false, "spec.serving.redirects": false, "spec.serving.redirects.to": false,
-		"spec.serving.redirects.statusCode": true, "spec.source.git.ref.tag": true, "spec.suspend": true, "spec.tls.issuerRef.name": true,
-		"spec.resources.server": true,
+		"spec.serving.redirects.statusCode": true, "spec.source.git.ref.tag": true, "spec.suspend": true,
+		"spec.tls.issuerRef.name": true,
+		"spec.resources.server":   true,
 	} {
 		if slices.Contains(unset, path) != want {
 			t.Errorf("%s is unset: %t, want %t; all are %q", path, !want, want, unset)

@@ -81,7 +81,8 @@ func ActAsGateway(t *testing.T, namespace, address string) {
 		ticker := time.NewTicker(200 * time.Millisecond)
 		defer ticker.Stop()
 		for {
-			if err := acceptAll(ctx, client, namespace, address); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			if err := acceptAll(ctx, client, namespace, address); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) &&
+				!apierrors.IsNotFound(err) {
 				t.Errorf("acting as the controller of Gateways: %v", err)
 				return
 			}
@@ -106,7 +107,8 @@ func acceptAll(ctx context.Context, client gatewayclient.Interface, namespace, a
 	}
 	for i := range gateways.Items {
 		gateway := &gateways.Items[i]
-		if !setTrue(&gateway.Status.Conditions, gateway.Generation, "Accepted", "Programmed") && len(gateway.Status.Addresses) > 0 {
+		if !setTrue(&gateway.Status.Conditions, gateway.Generation, "Accepted", "Programmed") &&
+			len(gateway.Status.Addresses) > 0 {
 			continue
 		}
 		gateway.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Type: new(gatewayv1.IPAddressType), Value: address}}
@@ -153,7 +155,8 @@ func acceptAll(ctx context.Context, client gatewayclient.Interface, namespace, a
 func setTrue(conditions *[]metav1.Condition, generation int64, kinds ...string) bool {
 	changed := false
 	for _, kind := range kinds {
-		if meta.SetStatusCondition(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, ObservedGeneration: generation}) {
+		if meta.SetStatusCondition(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind,
+			ObservedGeneration: generation}) {
 			changed = true
 		}
 	}
@@ -164,7 +167,8 @@ func setTrue(conditions *[]metav1.Condition, generation int64, kinds ...string) 
 // ports, which allows ListenerSets.
 func NewGateway(t *testing.T, namespace, name string, httpPort, httpsPort int32) {
 	t.Helper()
-	Kubectl(t, "create", "secret", "generic", name, "--type=kubernetes.io/tls", "--from-literal=tls.crt=", "--from-literal=tls.key=", "--namespace="+namespace)
+	Kubectl(t, "create", "secret", "generic", name, "--type=kubernetes.io/tls", "--from-literal=tls.crt=",
+		"--from-literal=tls.key=", "--namespace="+namespace)
 	KubectlWith(t, Stdin(fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -174,6 +178,7 @@ spec:
   allowedListeners: {namespaces: {from: All}}
   listeners:
     - {name: http, port: %[2]d, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
-    - {name: https, port: %[3]d, protocol: HTTPS, allowedRoutes: {namespaces: {from: All}}, tls: {certificateRefs: [{name: %[1]s}]}}
+    - {name: https, port: %[3]d, protocol: HTTPS, allowedRoutes: {namespaces: {from: All}},
+       tls: {certificateRefs: [{name: %[1]s}]}}
 `, name, httpPort, httpsPort)), "apply", "--namespace="+namespace, "--filename=-")
 }

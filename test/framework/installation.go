@@ -19,7 +19,8 @@ const SystemNamespace = "website-system"
 // SystemPods are the pods of a program of the installation on a real node, such as
 // website-controller.
 func SystemPods(ctx context.Context, client kubernetes.Interface, program string) ([]corev1.Pod, error) {
-	pods, err := client.CoreV1().Pods(SystemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + program})
+	pods, err := client.CoreV1().Pods(SystemNamespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + program})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", program, err)
 	}
@@ -57,7 +58,8 @@ func StopController(t *testing.T) (start func()) {
 // ready and no other is there.
 func ScaleController(ctx context.Context, t *testing.T, replicas int) error {
 	t.Helper()
-	_, stderr, err := Cluster.Kubectl(ctx, "scale", "deployment/website-controller", "--namespace="+SystemNamespace, "--replicas="+strconv.Itoa(replicas))
+	_, stderr, err := Cluster.Kubectl(ctx, "scale", "deployment/website-controller", "--namespace="+SystemNamespace,
+		"--replicas="+strconv.Itoa(replicas))
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, stderr)
 	}

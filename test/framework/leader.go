@@ -42,7 +42,8 @@ func WatchLeader(t *testing.T, client kubernetes.Interface) (changes func() int)
 			if last != nil && ptr.Deref(now.HolderIdentity, "") != ptr.Deref(last.HolderIdentity, "") {
 				expiry := last.RenewTime.Add(time.Duration(ptr.Deref(last.LeaseDurationSeconds, 0)) * time.Second)
 				if *last.HolderIdentity != "" && *now.HolderIdentity != "" && now.AcquireTime.Time.Before(expiry) {
-					t.Errorf("%s became the leader at %s, and the Lease of %s was valid until %s", *now.HolderIdentity, now.AcquireTime, *last.HolderIdentity, expiry)
+					t.Errorf("%s became the leader at %s, and the Lease of %s was valid until %s", *now.HolderIdentity,
+						now.AcquireTime, *last.HolderIdentity, expiry)
 				}
 				if *now.HolderIdentity != "" {
 					count++

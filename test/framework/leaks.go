@@ -64,7 +64,8 @@ func takeInventory(ctx context.Context) (inventory, error) {
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			if slices.Contains(ignored, resource.Name) || !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
+			if slices.Contains(ignored, resource.Name) || !slices.Contains(resource.Verbs, "list") ||
+				!slices.Contains(resource.Verbs, "delete") {
 				continue
 			}
 			if err := found.add(ctx, client, version.WithResource(resource.Name)); err != nil {

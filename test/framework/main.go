@@ -27,11 +27,16 @@ const (
 )
 
 var (
-	store               = flag.String("store", "", "where Websites are stored: embedded, in website-apiserver, or external, in an etcd over mutual TLS (default: that of the package)")
-	gitSyncImageArchive = flag.String("git-sync-image-archive", "", "run the pods of a real node with the git-sync image in this file, as \"docker save\" writes it (relative to the checkout)")
-	nginxImageArchive   = flag.String("nginx-image-archive", "", "run the pods of a real node with the nginx image in this file (relative to the checkout)")
-	kubernetesVersion   = flag.String("kubernetes-version", "", "run against a control plane of this version of Kubernetes, such as v1.34.4, which is built first (default: that of hack/kubernetes)")
-	clusterDir          = flag.String("cluster", "", "run in the development cluster of this state directory, such as .devcluster, which \"make up\" has started (relative to the checkout)")
+	store = flag.String("store", "", "where Websites are stored: embedded, in website-apiserver, or "+
+		"external, in an etcd over mutual TLS (default: that of the package)")
+	gitSyncImageArchive = flag.String("git-sync-image-archive", "", "run the pods of a real node with the git-sync "+
+		"image in this file, as \"docker save\" writes it (relative to the checkout)")
+	nginxImageArchive = flag.String("nginx-image-archive", "",
+		"run the pods of a real node with the nginx image in this file (relative to the checkout)")
+	kubernetesVersion = flag.String("kubernetes-version", "", "run against a control plane of this version of "+
+		"Kubernetes, such as v1.34.4, which is built first (default: that of hack/kubernetes)")
+	clusterDir = flag.String("cluster", "", "run in the development cluster of this state directory, such as "+
+		".devcluster, which \"make up\" has started (relative to the checkout)")
 )
 
 // Cluster is the development cluster that Main has started or joined. All tests of a
@@ -161,7 +166,8 @@ func run(m *testing.M, options Options) (code int, err error) {
 func clusterOptions(options Options) (devcluster.Options, error) {
 	if options.Cluster != nil {
 		if *store != "" {
-			return devcluster.Options{}, errors.New("the tests of this package choose the store of their cluster: leave out -store")
+			return devcluster.Options{},
+				errors.New("the tests of this package choose the store of their cluster: leave out -store")
 		}
 		return *options.Cluster, nil
 	}

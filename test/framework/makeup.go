@@ -83,7 +83,8 @@ func runMake(ctx context.Context, target string) (string, error) {
 	// Variables of the caller, who may run these tests by make too.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains([]string{"NODE", "IMAGES", "UP_FLAGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"}, name)
+		return slices.Contains([]string{"NODE", "IMAGES", "UP_FLAGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"},
+			name)
 	})
 	// It can stop what it has started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

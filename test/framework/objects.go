@@ -17,7 +17,8 @@ import (
 func NewNamespace(t *testing.T, tweaks ...func(*corev1.Namespace)) string {
 	t.Helper()
 	namespaces := Admin(t).Kubernetes.CoreV1().Namespaces()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Annotations: map[string]string{testAnnotation: t.Name()}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-",
+		Annotations: map[string]string{testAnnotation: t.Name()}}}
 	for _, tweak := range tweaks {
 		tweak(namespace)
 	}
@@ -50,7 +51,8 @@ func NginxConfigMap(ctx context.Context, client kubernetes.Interface, namespace,
 
 // NginxConfigMaps returns the names of the nginx configurations of a Website.
 func NginxConfigMaps(ctx context.Context, client kubernetes.Interface, namespace, website string) ([]string, error) {
-	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller=" + website})
+	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "controller=" + website})
 	if err != nil {
 		return nil, err
 	}

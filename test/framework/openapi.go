@@ -25,7 +25,8 @@ func WaitForOpenAPI(t *testing.T) {
 			}
 		}
 		v2, err := discovery.RESTClient().Get().AbsPath("/openapi/v2").Do(ctx).Raw()
-		if err == nil && !(bytes.Contains(v2, []byte("mycontroller.v1alpha1.Website")) && bytes.Contains(v2, []byte("mycontroller.v1beta1.Website"))) {
+		if err == nil && !(bytes.Contains(v2, []byte("mycontroller.v1alpha1.Website")) &&
+			bytes.Contains(v2, []byte("mycontroller.v1beta1.Website"))) {
 			err = errors.New("OpenAPI v2 lacks Website")
 		}
 		return err

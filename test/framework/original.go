@@ -85,23 +85,29 @@ func (o OriginalSite) Create(t *testing.T) {
 	t.Helper()
 	namespace, website := o.Website.GetNamespace(), o.Website.GetName()
 	meta := func(name, app string) metav1.ObjectMeta {
-		object := metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{"app": app, "controller": website}}
+		object := metav1.ObjectMeta{Name: name, Namespace: namespace,
+			Labels: map[string]string{"app": app, "controller": website}}
 		if o.Website.GetUID() != "" {
-			object.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(o.Website, v1alpha1.SchemeGroupVersion.WithKind("Website"))}
+			object.OwnerReferences = []metav1.OwnerReference{
+				*metav1.NewControllerRef(o.Website, v1alpha1.SchemeGroupVersion.WithKind("Website")),
+			}
 		}
 		return object
 	}
 	ctx, client, options := t.Context(), Admin(t).Kubernetes, metav1.CreateOptions{FieldManager: originalField}
 	config := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: o.Deployment + "-original"}, Data: map[string]string{"nginx.conf": fmt.Sprintf(originalNginx, o.Commit)},
+		ObjectMeta: metav1.ObjectMeta{Name: o.Deployment + "-original"},
+		Data:       map[string]string{"nginx.conf": fmt.Sprintf(originalNginx, o.Commit)},
 	}
 	if _, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, config, options); err != nil {
 		t.Fatal(err)
 	}
 	deployment := &appsv1.Deployment{ObjectMeta: meta(o.Deployment, "website-nginx"), Spec: appsv1.DeploymentSpec{
-		Replicas: &o.Replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx", "controller": website}},
+		Replicas: &o.Replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx",
+			"controller": website}},
 	}}
-	deployment.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: deployment.Labels}, Spec: originalPod(o.Repository, config.Name)}
+	deployment.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: deployment.Labels},
+		Spec: originalPod(o.Repository, config.Name)}
 	if _, err := client.AppsV1().Deployments(namespace).Create(ctx, deployment, options); err != nil {
 		t.Fatal(err)
 	}
@@ -126,18 +132,24 @@ func originalPod(repository, config string) corev1.PodSpec {
 			FSGroup: ptr.To[int64](65533), Sysctls: []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}},
 		},
 		Containers: []corev1.Container{{
-			Name: "nginx", Image: images.Nginx, Command: []string{"nginx"}, Args: []string{"-e", "stderr", "-c", "/etc/original/nginx.conf", "-g", "daemon off;"},
+			Name: "nginx", Image: images.Nginx, Command: []string{"nginx"},
+			Args:  []string{"-e", "stderr", "-c", "/etc/original/nginx.conf", "-g", "daemon off;"},
 			Ports: []corev1.ContainerPort{{ContainerPort: 80}}, Resources: requests,
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "git", MountPath: "/git", ReadOnly: true}, {Name: "config", MountPath: "/etc/original"},
 			},
 		}, {
 			Name: "git-sync", Image: images.GitSync, Resources: requests,
-			Command: []string{"sh", "-c", originalFetch, "sh", repository}, VolumeMounts: []corev1.VolumeMount{{Name: "git", MountPath: "/git"}},
+			Command:      []string{"sh", "-c", originalFetch, "sh", repository},
+			VolumeMounts: []corev1.VolumeMount{{Name: "git", MountPath: "/git"}},
 		}},
 		Volumes: []corev1.Volume{
 			{Name: "git", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: config}}}},
+			{
+				Name: "config", VolumeSource: corev1.VolumeSource{
+					ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: config}},
+				},
+			},
 		},
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-var previous = flag.String("previous", "", "the commit of the previous release; the one that changed the stored form last if empty")
+var previous = flag.String("previous", "",
+	"the commit of the previous release; the one that changed the stored form last if empty")
 
 // storedForm has the fields of stored Websites. Until v0.1.0 it may change, and no Website survives that.
 const storedForm = "pkg/apis/website/v1beta1/generated.proto"
@@ -63,7 +64,8 @@ func PreviousRelease(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"go.mod", "go.sum", "hack/images/go.mod", "hack/images/go.sum", "hack/kwok/go.mod", "hack/kwok/go.sum"}
+	names := []string{"go.mod", "go.sum", "hack/images/go.mod", "hack/images/go.sum", "hack/kwok/go.mod",
+		"hack/kwok/go.sum"}
 	for _, program := range programs {
 		names = append(names, filepath.Join("hack", "kubernetes", filepath.Base(program)))
 	}
@@ -88,7 +90,8 @@ func extractRelease(t *testing.T, commit, dir string) {
 	}
 	archive := filepath.Join(temporary, "archive.tar")
 	git(t, "archive", "--format=tar", "--output="+archive, commit)
-	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file="+archive, "--directory="+temporary).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file="+archive, "--directory="+temporary).
+		CombinedOutput(); err != nil {
 		t.Fatalf("extracting the previous release: %v: %s", err, out)
 	}
 	if err := errors.Join(os.Remove(archive), os.Rename(temporary, dir)); err != nil {

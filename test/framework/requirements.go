@@ -16,7 +16,8 @@ func RequireResource(t *testing.T, groupVersion, resource string) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	if err == nil && slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+	if err == nil && slices.ContainsFunc(served.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == resource }) {
 		return
 	}
 	version, err := discovery.ServerVersion()

@@ -60,7 +60,8 @@ func (s EtcdStore) Client(t *testing.T) *clientv3.Client {
 }
 
 func (s EtcdStore) open() (*clientv3.Client, error) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.TLS, DialTimeout: 10 * time.Second})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.TLS,
+		DialTimeout: 10 * time.Second})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the store: %w", err)
 	}
@@ -130,7 +131,8 @@ func AcceptStore(t *testing.T, flags []string) {
 	t.Helper()
 	command := []string{"store", "accept", "--kubeconfig=" + Cluster.Kubeconfig()}
 	for _, flag := range flags {
-		for _, prefix := range []string{"--data-dir=", "--etcd-", "--store-record-namespace=", "--encryption-provider-config="} {
+		for _, prefix := range []string{"--data-dir=", "--etcd-", "--store-record-namespace=",
+			"--encryption-provider-config="} {
 			if strings.HasPrefix(flag, prefix) {
 				command = append(command, flag)
 			}

@@ -80,7 +80,8 @@ func waitForRules(t *testing.T, namespace, user string, rules []rbacv1.PolicyRul
 		review.Spec.ResourceAttributes.Name = rule.ResourceNames[0]
 	}
 	WaitFor(t, "kube-apiserver knows the RoleBinding", func(ctx context.Context) error {
-		answer, err := Admin(t).Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		answer, err := Admin(t).Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
+			metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
 			err = fmt.Errorf("%s may not %s %s", user, rule.Verbs[0], rule.Resources[0])
 		}
@@ -92,7 +93,8 @@ func waitForRules(t *testing.T, namespace, user string, rules []rbacv1.PolicyRul
 func Allow(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
-	if _, err := Admin(t).Kubernetes.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := Admin(t).Kubernetes.RbacV1().Roles(namespace).Create(t.Context(), role,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	Bind(t, namespace, user, "Role", user)

@@ -16,7 +16,9 @@ import (
 
 // NewWebhook serves an admission webhook on this machine. review fills in the
 // response to a request about a Website.
-func NewWebhook(t *testing.T, review func(w *unstructured.Unstructured, response *admissionv1.AdmissionResponse)) *httptest.Server {
+func NewWebhook(
+	t *testing.T, review func(w *unstructured.Unstructured, response *admissionv1.AdmissionResponse),
+) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var about admissionv1.AdmissionReview
@@ -49,7 +51,8 @@ func WebhookClient(server *httptest.Server) admissionregistrationv1.WebhookClien
 }
 
 // ValidateBy has a webhook asked about every new Website in a namespace.
-func ValidateBy(t *testing.T, namespace string, server *httptest.Server, policy admissionregistrationv1.FailurePolicyType) {
+func ValidateBy(t *testing.T, namespace string, server *httptest.Server,
+	policy admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
 	selector, rule := RuleFor(namespace, admissionregistrationv1.Create)
 	none := admissionregistrationv1.SideEffectClassNone
@@ -57,7 +60,8 @@ func ValidateBy(t *testing.T, namespace string, server *httptest.Server, policy 
 	configuration, err := client.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate.example.com", ClientConfig: WebhookClient(server), Rules: []admissionregistrationv1.RuleWithOperations{rule},
+			Name: "validate.example.com", ClientConfig: WebhookClient(server),
+			Rules:             []admissionregistrationv1.RuleWithOperations{rule},
 			NamespaceSelector: selector, FailurePolicy: &policy, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
@@ -69,11 +73,13 @@ func ValidateBy(t *testing.T, namespace string, server *httptest.Server, policy 
 
 // RuleFor makes a policy or webhook apply to Websites, in one namespace only, so
 // that tests do not meet each other's.
-func RuleFor(namespace string, operations ...admissionregistrationv1.OperationType) (*metav1.LabelSelector, admissionregistrationv1.RuleWithOperations) {
+func RuleFor(namespace string, operations ...admissionregistrationv1.OperationType) (*metav1.LabelSelector,
+	admissionregistrationv1.RuleWithOperations) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 	return selector, admissionregistrationv1.RuleWithOperations{
 		Operations: operations,
 		// Requests in v1alpha1 are converted for it.
-		Rule: admissionregistrationv1.Rule{APIGroups: []string{"mycontroller.nevermosby.io"}, APIVersions: []string{"v1beta1"}, Resources: []string{"websites"}},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{"mycontroller.nevermosby.io"},
+			APIVersions: []string{"v1beta1"}, Resources: []string{"websites"}},
 	}
 }

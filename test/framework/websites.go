@@ -18,7 +18,9 @@ func NewWebsite(namespace, name string, tweaks ...func(*v1beta1.Website)) *v1bet
 	w := &v1beta1.Website{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git"}}},
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git"}},
+		},
 	}
 	for _, tweak := range tweaks {
 		tweak(w)
@@ -96,7 +98,8 @@ func MustCreate[W anyVersion](t *testing.T, w W) W {
 	var err error
 	switch w := any(w).(type) {
 	case *v1alpha1.Website:
-		created, err = Admin(t).Websites.WebsiteV1alpha1().Websites(w.Namespace).Create(t.Context(), w, metav1.CreateOptions{})
+		created, err = Admin(t).Websites.WebsiteV1alpha1().Websites(w.Namespace).Create(t.Context(), w,
+			metav1.CreateOptions{})
 	case *v1beta1.Website:
 		created, err = Admin(t).Websites.WebsiteV1beta1().Websites(w.Namespace).Create(t.Context(), w, metav1.CreateOptions{})
 	}

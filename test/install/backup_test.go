@@ -15,7 +15,8 @@ const snapshots = "/var/lib/website-apiserver/etcd/snapshots"
 
 // storeCommand is a command about the store in the pod of website-apiserver.
 func storeCommand(args ...string) []string {
-	command := []string{"exec", "--stdin", "--namespace=" + systemNamespace, "website-apiserver-0", "--", "/website-apiserver", "store"}
+	command := []string{"exec", "--stdin", "--namespace=" + systemNamespace, "website-apiserver-0", "--",
+		"/website-apiserver", "store"}
 	return append(append(command, args...), "--data-dir=/var/lib/website-apiserver/etcd")
 }
 
@@ -23,7 +24,8 @@ func storeCommand(args ...string) []string {
 func testBackup(t *testing.T, sites string, names ...string) {
 	before := children(t, sites)
 	export := framework.Kubectl(t, storeCommand("export")...)
-	if said := framework.KubectlWith(t, framework.Stdin(export), storeCommand("import", "-")...); !strings.Contains(said, "imported: 0 Websites, ") {
+	if said := framework.KubectlWith(t, framework.Stdin(export), storeCommand("import", "-")...); !strings.Contains(said,
+		"imported: 0 Websites, ") {
 		t.Errorf("an import of what is there said: %s", said)
 	}
 	framework.Kubectl(t, storeCommand("snapshot", snapshots)...)
@@ -59,7 +61,8 @@ func runRestore(t *testing.T, snapshot, phase string) string {
 	}
 	edited := strings.Replace(string(manifest), "- "+snapshots+"\n", "- "+snapshot+"\n", 1)
 	framework.KubectlWith(t, framework.Stdin(edited), "apply", "-f", "-")
-	framework.Kubectl(t, "wait", "--namespace="+systemNamespace, kubectlTimeout, "--for=jsonpath={.status.phase}="+phase, "pod/website-store-restore")
+	framework.Kubectl(t, "wait", "--namespace="+systemNamespace, kubectlTimeout, "--for=jsonpath={.status.phase}="+phase,
+		"pod/website-store-restore")
 	said := framework.Kubectl(t, "logs", "--namespace="+systemNamespace, "website-store-restore")
 	framework.Kubectl(t, "delete", "--namespace="+systemNamespace, "pod/website-store-restore")
 	return said

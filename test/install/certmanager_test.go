@@ -34,7 +34,8 @@ func TestCertManager(t *testing.T) {
 	provideVolumes(t, 1)
 	installDefinitions(t)
 	// Its controllers run beside the cluster.
-	framework.RunProgram(t, framework.BuildProgram(t, framework.Path("hack", "cert-manager"), "."), "--kubeconfig="+framework.Cluster.Kubeconfig())
+	framework.RunProgram(t, framework.BuildProgram(t, framework.Path("hack", "cert-manager"), "."),
+		"--kubeconfig="+framework.Cluster.Kubeconfig())
 
 	framework.Kubectl(t, "apply", "-k", component(t, "default", "cert-manager"))
 	waitServed(t)
@@ -57,7 +58,8 @@ func TestCertManager(t *testing.T) {
 			requireBundle(t)
 		}
 		writes.check(t)
-		t.Logf("%s is renewed: %d writes are acknowledged, %d failed", step.name, writes.acknowledged.Load(), writes.failed.Load())
+		t.Logf("%s is renewed: %d writes are acknowledged, %d failed", step.name, writes.acknowledged.Load(),
+			writes.failed.Load())
 	}
 	if count, failed, outage := lists.finish(); failed > 0 {
 		t.Errorf("%d of %d lists failed, for %s", failed, count, outage)
@@ -71,23 +73,28 @@ func TestCertManager(t *testing.T) {
 func renew(t *testing.T, certificate string) {
 	t.Helper()
 	revision := func() string {
-		return framework.Kubectl(t, "get", "certificates.cert-manager.io", certificate, "--namespace="+systemNamespace, "--output=jsonpath={.status.revision}")
+		return framework.Kubectl(t, "get", "certificates.cert-manager.io", certificate, "--namespace="+systemNamespace,
+			"--output=jsonpath={.status.revision}")
 	}
 	before := revision()
-	const condition = `[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered","message":"renewed by a test","lastTransitionTime":"2026-01-01T00:00:00Z"}}]`
-	framework.Kubectl(t, "patch", "certificates.cert-manager.io", certificate, "--namespace="+systemNamespace, "--subresource=status", "--type=json", "--patch="+condition)
+	const condition = `[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True",` +
+		`"reason":"ManuallyTriggered","message":"renewed by a test","lastTransitionTime":"2026-01-01T00:00:00Z"}}]`
+	framework.Kubectl(t, "patch", "certificates.cert-manager.io", certificate, "--namespace="+systemNamespace,
+		"--subresource=status", "--type=json", "--patch="+condition)
 	framework.WaitFor(t, certificate+" is issued again", func(context.Context) error {
 		if now := revision(); now == before {
 			return fmt.Errorf("its revision is %s", now)
 		}
 		return nil
 	})
-	framework.Kubectl(t, "wait", kubectlTimeout, "--for=condition=Ready", "certificates.cert-manager.io/"+certificate, "--namespace="+systemNamespace)
+	framework.Kubectl(t, "wait", kubectlTimeout, "--for=condition=Ready", "certificates.cert-manager.io/"+certificate,
+		"--namespace="+systemNamespace)
 }
 
 func servingData(t *testing.T) map[string][]byte {
 	t.Helper()
-	secret, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(systemNamespace).Get(t.Context(), servingSecret, metav1.GetOptions{})
+	secret, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(systemNamespace).Get(t.Context(), servingSecret,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +137,8 @@ func requireBundle(t *testing.T) {
 	ca := servingData(t)["ca.crt"]
 	framework.WaitFor(t, "both APIServices trust the CA", func(ctx context.Context) error {
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
-			service, err := client.ApiregistrationV1().APIServices().Get(ctx, version+".mycontroller.nevermosby.io", metav1.GetOptions{})
+			service, err := client.ApiregistrationV1().APIServices().Get(ctx, version+".mycontroller.nevermosby.io",
+				metav1.GetOptions{})
 			if err != nil {
 				return err
 			}

@@ -10,15 +10,17 @@ import (
 
 // chartValues are those of the charts that kube-apiserver checks.
 var chartValues = map[string]string{
-	"chart":            "ha=false",
-	"chart of ha":      "ha=true",
-	"chart, all of it": "ha=true,certManager=true,monitoring=true,defaultDeny=true,snapshots.enabled=true,staticRegistration=true",
+	"chart":       "ha=false",
+	"chart of ha": "ha=true",
+	"chart, all of it": "ha=true,certManager=true,monitoring=true,defaultDeny=true," +
+		"snapshots.enabled=true,staticRegistration=true",
 }
 
 // helm runs a command of helm in the namespace of the installation, and returns what it printed.
 func helm(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append(args, "--namespace="+systemNamespace, "--kubeconfig="+framework.Cluster.Kubeconfig())...)
+	cmd := exec.CommandContext(t.Context(), program,
+		append(args, "--namespace="+systemNamespace, "--kubeconfig="+framework.Cluster.Kubeconfig())...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	// Helm's own directories, so that nothing is left in those of the user.

@@ -78,7 +78,8 @@ func buildImages(t *testing.T, checkout, tag, dir string) {
 		t.Fatal(err)
 	}
 	building := dir + ".building"
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd", "--out="+building, "--platforms=linux/"+runtime.GOARCH, "--tag="+tag)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd", "--out="+building,
+		"--platforms=linux/"+runtime.GOARCH, "--tag="+tag)
 	cmd.Dir = filepath.Join(checkout, "hack", "images")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the images: %v\n%s", err, out)
@@ -93,7 +94,8 @@ func provideVolumes(t *testing.T, count int) {
 	t.Helper()
 	client := framework.Admin(t).Kubernetes
 	_, err := client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{
-		ObjectMeta:  metav1.ObjectMeta{Name: "standard", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "standard",
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
 		Provisioner: "kubernetes.io/no-provisioner",
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -254,14 +256,16 @@ func requireKept(t *testing.T) {
 	if err != nil || namespace.DeletionTimestamp != nil {
 		t.Errorf("the namespace is not kept: %v, %v", namespace, err)
 	}
-	claim, err := core.PersistentVolumeClaims(systemNamespace).Get(t.Context(), "data-website-apiserver-0", metav1.GetOptions{})
+	claim, err := core.PersistentVolumeClaims(systemNamespace).Get(t.Context(), "data-website-apiserver-0",
+		metav1.GetOptions{})
 	if err != nil || claim.DeletionTimestamp != nil {
 		t.Errorf("the claim of the store is not kept: %v, %v", claim, err)
 	}
 	if _, err := core.ConfigMaps(systemNamespace).Get(t.Context(), "website-store", metav1.GetOptions{}); err != nil {
 		t.Errorf("the record of the store is not kept: %v", err)
 	}
-	_, err = framework.Admin(t).Kubernetes.AppsV1().StatefulSets(systemNamespace).Get(t.Context(), "website-apiserver", metav1.GetOptions{})
+	_, err = framework.Admin(t).Kubernetes.AppsV1().StatefulSets(systemNamespace).Get(t.Context(), "website-apiserver",
+		metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("website-apiserver is still there: %v", err)
 	}
@@ -296,7 +300,8 @@ func keepSystem(t *testing.T) {
 			"previous.log":   {"logs", "website-apiserver-0", "--tail=2000", "--previous"},
 			"controller.log": {"logs", "deployment/website-controller", "--tail=2000"},
 		} {
-			stdout, stderr, err := framework.Cluster.Kubectl(context.Background(), append(args, "--namespace="+systemNamespace)...)
+			stdout, stderr, err := framework.Cluster.Kubectl(context.Background(),
+				append(args, "--namespace="+systemNamespace)...)
 			if err != nil {
 				stdout += "\n" + err.Error() + ": " + stderr
 			}

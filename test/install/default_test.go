@@ -33,7 +33,8 @@ func TestDefault(t *testing.T) {
 	waitPage(t, sites, "first")
 	t.Logf("%s from kubectl apply to a served page", time.Since(start).Round(time.Second))
 	framework.WaitReady(t, sites, "first")
-	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, "deployment/website-controller")
+	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
+		"deployment/website-controller")
 
 	t.Run("the controller writes only what Websites own", func(t *testing.T) {
 		for _, args := range [][]string{
@@ -41,7 +42,8 @@ func TestDefault(t *testing.T) {
 			{"create", "ingress", "stolen", "--rule=www.example.com/*=shop:80", "--namespace=" + sites},
 			{"annotate", "service", "website-apiserver", "stolen=yes", "--namespace=" + systemNamespace},
 		} {
-			said := framework.KubectlRefused(t, "", append(args, "--as=system:serviceaccount:website-system:website-controller")...)
+			said := framework.KubectlRefused(t, "",
+				append(args, "--as=system:serviceaccount:website-system:website-controller")...)
 			if !strings.Contains(said, "only objects that a Website controls") {
 				t.Errorf("kubectl %s as website-controller: %s", strings.Join(args, " "), said)
 			}
@@ -92,7 +94,8 @@ kind: Deployment
 metadata:
   name: stolen
   namespace: ` + sites + `
-  ownerReferences: [{apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, name: first, uid: ` + website + `, controller: true}]
+  ownerReferences:
+  - {apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, name: first, uid: ` + website + `, controller: true}
 spec:
   selector: {matchLabels: {app: stolen}}
   template:
@@ -106,12 +109,14 @@ spec:
 	for name, test := range map[string]struct{ former, now, want string }{
 		"what the controller runs": {pod, pod, ""},
 		"a token":                  {pod, "", "without a ServiceAccount token"},
-		"a projected token":        {pod, pod + "      volumes: [{name: t, projected: {sources: [{serviceAccountToken: {path: t}}]}}]\n", "without a ServiceAccount token"},
-		"a host path":              {pod, pod + "      volumes: [{name: h, hostPath: {path: /}}]\n", "without host paths"},
-		"the network of the host":  {pod, pod + "      hostNetwork: true\n", "without privilege"},
-		"a privileged container":   {container, "{privileged: true, allowPrivilegeEscalation: true}", "without privilege"},
-		"an init container":        {pod, pod + "      initContainers: [{name: i, image: i}]\n", "without privilege"},
-		"a capability":             {container, "{allowPrivilegeEscalation: false, capabilities: {add: [NET_ADMIN]}}", "without privilege"},
+		"a projected token": {pod, pod + "      volumes: [{name: t, projected: {sources: [{serviceAccountToken: " +
+			"{path: t}}]}}]\n", "without a ServiceAccount token"},
+		"a host path":             {pod, pod + "      volumes: [{name: h, hostPath: {path: /}}]\n", "without host paths"},
+		"the network of the host": {pod, pod + "      hostNetwork: true\n", "without privilege"},
+		"a privileged container":  {container, "{privileged: true, allowPrivilegeEscalation: true}", "without privilege"},
+		"an init container":       {pod, pod + "      initContainers: [{name: i, image: i}]\n", "without privilege"},
+		"a capability": {container, "{allowPrivilegeEscalation: false, capabilities: {add: [NET_ADMIN]}}",
+			"without privilege"},
 	} {
 		manifest := strings.Replace(deployment, test.former, test.now, 1)
 		if test.want == "" {
@@ -124,11 +129,13 @@ spec:
 
 // testMistakenImage: the StatefulSet replaces a pod whose image cannot be pulled once that is corrected.
 func testMistakenImage(t *testing.T) {
-	framework.Kubectl(t, "set", "image", "--namespace="+systemNamespace, "statefulset/website-apiserver", "website-apiserver=localhost/mistaken:v1")
+	framework.Kubectl(t, "set", "image", "--namespace="+systemNamespace, "statefulset/website-apiserver",
+		"website-apiserver=localhost/mistaken:v1")
 	framework.Kubectl(t, "wait", "--namespace="+systemNamespace, kubectlTimeout, "pod/website-apiserver-0",
 		"--for=jsonpath={.spec.containers[0].image}=localhost/mistaken:v1")
 	apply(t, "default")
-	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, "statefulset/website-apiserver")
+	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
+		"statefulset/website-apiserver")
 	waitServed(t)
 }
 
@@ -167,7 +174,8 @@ const hostNetworkWarning = `Warning: would violate PodSecurity "restricted:lates
 // testDryRun has kube-apiserver check what artifacts has, without a warning, in place of what the chart has installed.
 func testDryRun(t *testing.T, program string) {
 	installDefinitions(t)
-	overlays := map[string]string{"network-policies": framework.Path("artifacts", "network-policies"), "ha": framework.Path("artifacts", "ha")}
+	overlays := map[string]string{"network-policies": framework.Path("artifacts", "network-policies"),
+		"ha": framework.Path("artifacts", "ha")}
 	components, err := os.ReadDir(framework.Path("artifacts", "components"))
 	if err != nil || len(components) == 0 {
 		t.Fatalf("components: %v, %v", components, err)
@@ -182,7 +190,8 @@ func testDryRun(t *testing.T, program string) {
 		manifests[name] = framework.Kubectl(t, "kustomize", dir)
 	}
 	for name, values := range chartValues {
-		manifests[name] = helm(t, program, "template", "website", framework.Path("artifacts", "chart"), "--no-hooks", "--set="+values)
+		manifests[name] = helm(t, program, "template", "website", framework.Path("artifacts", "chart"), "--no-hooks",
+			"--set="+values)
 	}
 	checked := sets.New[string]()
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {

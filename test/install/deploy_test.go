@@ -34,10 +34,12 @@ func TestDeploy(t *testing.T) {
 
 	t.Logf("make undeploy printed:\n%s", makeTarget(t, "undeploy", "ALL=1"))
 	requireClean(t)
-	if _, stderr, err := framework.Cluster.Kubectl(t.Context(), "get", "namespace", systemNamespace); err == nil || !strings.Contains(stderr, "NotFound") {
+	if _, stderr, err := framework.Cluster.Kubectl(t.Context(), "get", "namespace", systemNamespace); err == nil ||
+		!strings.Contains(stderr, "NotFound") {
 		t.Errorf("the namespace is still there: %v: %s", err, stderr)
 	}
-	if left := framework.Kubectl(t, "get", "clusterroles,clusterrolebindings,validatingadmissionpolicies,flowschemas,priorityclasses",
+	if left := framework.Kubectl(t, "get",
+		"clusterroles,clusterrolebindings,validatingadmissionpolicies,flowschemas,priorityclasses",
 		"--selector=app.kubernetes.io/part-of=website", "-o", "name"); left != "" {
 		t.Errorf("what is left: %s", left)
 	}
@@ -81,7 +83,8 @@ func checkForwarded(t *testing.T, said, want string) {
 		t.Fatal("no command was printed that opens the page")
 	}
 	args := append(strings.Fields(command[1])[1:], ":80")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Cluster.Dir(), "bin", "kubectl"), append(args, "--kubeconfig="+framework.Cluster.Kubeconfig())...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Cluster.Dir(), "bin", "kubectl"),
+		append(args, "--kubeconfig="+framework.Cluster.Kubeconfig())...)
 	stdout, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -107,10 +110,12 @@ func checkForwarded(t *testing.T, said, want string) {
 // deleted.
 func requireClean(t *testing.T) {
 	t.Helper()
-	if _, stderr, err := framework.Cluster.Kubectl(t.Context(), "api-resources", "--cached=false"); err != nil || len(complaints(stderr)) > 0 {
+	if _, stderr, err := framework.Cluster.Kubectl(t.Context(), "api-resources", "--cached=false"); err != nil ||
+		len(complaints(stderr)) > 0 {
 		t.Errorf("kubectl api-resources: %v: %s", err, stderr)
 	}
-	if left := framework.Kubectl(t, "get", "apiservices", "-o", "name"); strings.Contains(left, "mycontroller.nevermosby.io") {
+	if left := framework.Kubectl(t, "get", "apiservices", "-o", "name"); strings.Contains(left,
+		"mycontroller.nevermosby.io") {
 		t.Errorf("APIServices are left: %s", left)
 	}
 	const name = "after-removal"

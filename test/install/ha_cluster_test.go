@@ -68,7 +68,8 @@ func installHA(t *testing.T) *haCluster {
 	t.Helper()
 	framework.RequireCluster(t)
 	keepSystem(t)
-	if err := framework.Cluster.ImportProgram(t.Context(), etcdImage, framework.Cluster.EtcdPath(), "/usr/local/bin/etcd"); err != nil {
+	if err := framework.Cluster.ImportProgram(t.Context(), etcdImage, framework.Cluster.EtcdPath(),
+		"/usr/local/bin/etcd"); err != nil {
 		t.Fatal(err)
 	}
 	provideVolumes(t, etcdMembers)
@@ -87,11 +88,13 @@ func installHA(t *testing.T) *haCluster {
 }
 
 // haPods is how many pods artifacts/ha has, by program.
-var haPods = map[string]int{"website-apiserver": 2, "website-etcd": etcdMembers, "website-controller": 2, "website-etcd-certificates": 1}
+var haPods = map[string]int{"website-apiserver": 2, "website-etcd": etcdMembers, "website-controller": 2,
+	"website-etcd-certificates": 1}
 
 // list returns the pods of a program, by name.
 func (c *haCluster) list(ctx context.Context, program string) ([]corev1.Pod, error) {
-	list, err := c.client.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + program})
+	list, err := c.client.CoreV1().Pods(systemNamespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + program})
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +158,13 @@ func (c *haCluster) crash(t *testing.T, pod corev1.Pod) {
 // remove deletes a pod without a grace period.
 func (c *haCluster) remove(t *testing.T, pod corev1.Pod) {
 	t.Helper()
-	if err := c.client.CoreV1().Pods(systemNamespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	if err := c.client.CoreV1().Pods(systemNamespace).Delete(t.Context(), pod.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "pod "+pod.Name+" is gone", func(ctx context.Context) error {
-		now, err := c.client.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + pod.Labels["app.kubernetes.io/name"]})
+		now, err := c.client.CoreV1().Pods(systemNamespace).List(ctx,
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + pod.Labels["app.kubernetes.io/name"]})
 		if err == nil && slices.ContainsFunc(now.Items, func(p corev1.Pod) bool { return p.UID == pod.UID }) {
 			err = errors.New("it is there")
 		}
@@ -190,7 +195,8 @@ func (c *haCluster) etcd(t *testing.T) *clientv3.Client {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, TLS: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
-		DialTimeout: 10 * time.Second, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 2 * time.Second, Logger: zap.NewNop(),
+		DialTimeout: 10 * time.Second, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 2 * time.Second,
+		Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			host, port, err := net.SplitHostPort(address)
 			if err != nil {
@@ -241,7 +247,8 @@ func keepHA(t *testing.T, c *haCluster) {
 			}
 			for _, pod := range pods {
 				for suffix, args := range map[string][]string{".log": nil, "-previous.log": {"--previous"}} {
-					stdout, _, err := framework.Cluster.Kubectl(context.Background(), append([]string{"logs", pod.Name, "--tail=2000", "--namespace=" + systemNamespace}, args...)...)
+					stdout, _, err := framework.Cluster.Kubectl(context.Background(),
+						append([]string{"logs", pod.Name, "--tail=2000", "--namespace=" + systemNamespace}, args...)...)
 					if err == nil {
 						framework.WriteFile(t, filepath.Join(framework.Path("_artifacts", "install"), pod.Name+suffix), []byte(stdout))
 					}

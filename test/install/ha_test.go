@@ -64,13 +64,15 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 	recorder, namespace := history.NewRecorder(), framework.NewNamespace(t)
 	connecting, cancel := context.WithTimeout(t.Context(), framework.WaitTimeout)
 	defer cancel()
-	follower, err := load.NewFollower(connecting, etcd, "/registry/mycontroller.nevermosby.io/websites/"+namespace+"/", recorder)
+	follower, err := load.NewFollower(connecting, etcd,
+		"/registry/mycontroller.nevermosby.io/websites/"+namespace+"/", recorder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	follower.Start()
 	running, err := load.Start(context.WithoutCancel(t.Context()), load.Options{
-		Targets: map[string]*rest.Config{history.Balanced: framework.AdminConfig(t)}, Namespace: namespace, Recorder: recorder,
+		Targets: map[string]*rest.Config{history.Balanced: framework.AdminConfig(t)}, Namespace: namespace,
+		Recorder: recorder,
 		// A loaded machine makes fewer. Readers get about a seventh.
 		Rate: 2 * wantedWrites, Writers: 30, WritesPerRead: 10, Websites: 60,
 	})
@@ -128,9 +130,11 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 		e.end -= int64(calmTime / 2)
 		reads, failedReads := h.Outage(e.start, e.end, func(o *history.Operation) bool { return !o.Verb.Writes() })
 		writesFor, failedWrites := h.Outage(e.start, e.end, func(o *history.Operation) bool { return o.Verb.Writes() })
-		t.Logf("%s %d, %s: %.0f writes per second (%.0f before); %d reads failed within %s, %d writes within %s; ready again after %s",
+		t.Logf("%s %d, %s: %.0f writes per second (%.0f before); %d reads failed within %s, %d writes within %s; ready "+
+			"again after %s",
 			program, i, e.name, writeRate(h, e.start, e.end), calmRate, failedReads, reads.Round(time.Millisecond),
-			failedWrites, writesFor.Round(time.Millisecond), (time.Duration(e.end-e.start) - calmTime/2).Round(100*time.Millisecond))
+			failedWrites, writesFor.Round(time.Millisecond),
+			(time.Duration(e.end-e.start) - calmTime/2).Round(100*time.Millisecond))
 		if reads >= readOutage {
 			t.Errorf("%s: reads failed for %s, want less than %s: %v", e.name, reads, readOutage, messages(h, e.start, e.end))
 		}
@@ -140,7 +144,8 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 // testReplacedCA replaces the CA of etcd as docs/install.md says.
 func (c *haCluster) testReplacedCA(t *testing.T) {
 	listed, start := startLists(t), time.Now()
-	framework.Kubectl(t, "delete", "secret", "--namespace="+systemNamespace, "website-etcd-ca", "website-etcd-server", "website-etcd-client")
+	framework.Kubectl(t, "delete", "secret", "--namespace="+systemNamespace, "website-etcd-ca", "website-etcd-server",
+		"website-etcd-client")
 	framework.WaitWithin(t, 2*time.Minute, "there are certificates of another CA", func(ctx context.Context) error {
 		for _, name := range []string{"website-etcd-server", "website-etcd-client"} {
 			if _, err := c.client.CoreV1().Secrets(systemNamespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
@@ -149,7 +154,8 @@ func (c *haCluster) testReplacedCA(t *testing.T) {
 		}
 		return nil
 	})
-	framework.Kubectl(t, "delete", "pod", "--namespace="+systemNamespace, "-l", "app.kubernetes.io/name in (website-etcd, website-apiserver)")
+	framework.Kubectl(t, "delete", "pod", "--namespace="+systemNamespace, "-l",
+		"app.kubernetes.io/name in (website-etcd, website-apiserver)")
 	c.waitReady(t)
 	framework.WaitFor(t, "Websites are served", func(ctx context.Context) error {
 		_, err := framework.Websites(t, c.sites).List(ctx, metav1.ListOptions{})

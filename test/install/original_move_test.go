@@ -64,7 +64,8 @@ func testDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 		delete(content, "status")
-		created, err := client.Resource(websites).Namespace(website.Namespace).Create(t.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+		created, err := client.Resource(websites).Namespace(website.Namespace).Create(t.Context(),
+			&unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,8 +74,10 @@ func testDefinition(t *testing.T) {
 	before := websiteUIDs(t, client, websites, m.namespace)
 
 	apply(t, "default")
-	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, "statefulset/website-apiserver")
-	framework.Kubectl(t, "create", "clusterrolebinding", "website-import", "--clusterrole=website-import", "--serviceaccount=website-system:website-apiserver")
+	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
+		"statefulset/website-apiserver")
+	framework.Kubectl(t, "create", "clusterrolebinding", "website-import", "--clusterrole=website-import",
+		"--serviceaccount=website-system:website-apiserver")
 	plan := framework.Kubectl(t, importArgs("plan")...)
 	if !strings.Contains(plan, fmt.Sprintf("has %d Websites, all of which can be imported", len(m.names))) {
 		t.Errorf("import plan printed %s", plan)
@@ -98,7 +101,8 @@ func testDefinition(t *testing.T) {
 	// Not the OpenAPI documents: where a server was killed, kube-apiserver fetches them again after
 	// minutes.
 	waitListed(t)
-	if _, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
+	if _, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}).
 		Get(t.Context(), "websites.mycontroller.nevermosby.io", metav1.GetOptions{}); err == nil {
 		t.Error("the definition is still there")
 	}
@@ -117,7 +121,8 @@ func testDefinition(t *testing.T) {
 	})
 }
 
-func websiteUIDs(t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) map[string]types.UID {
+func websiteUIDs(t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource,
+	namespace string) map[string]types.UID {
 	t.Helper()
 	list, err := client.Resource(resource).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -143,7 +148,8 @@ func importArgs(command string) []string {
 // completed the import is fine as well.
 func runImport(t *testing.T, until string, interrupt func()) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), framework.Cluster.KubectlPath(), append([]string{"--kubeconfig=" + framework.Cluster.Kubeconfig()}, importArgs("run")...)...)
+	cmd := exec.CommandContext(t.Context(), framework.Cluster.KubectlPath(),
+		append([]string{"--kubeconfig=" + framework.Cluster.Kubeconfig()}, importArgs("run")...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
@@ -177,7 +183,8 @@ func runImport(t *testing.T, until string, interrupt func()) {
 // argument.
 func endContainer(t *testing.T, argument string) {
 	t.Helper()
-	pod, err := framework.Admin(t).Kubernetes.CoreV1().Pods(systemNamespace).Get(t.Context(), "website-apiserver-0", metav1.GetOptions{})
+	pod, err := framework.Admin(t).Kubernetes.CoreV1().Pods(systemNamespace).Get(t.Context(), "website-apiserver-0",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +244,8 @@ func killPods(t *testing.T, name string) {
 // controller is killed when a third and when two thirds of the sites are taken over.
 func testTakeover(t *testing.T) {
 	framework.Kubectl(t, "scale", "--namespace="+systemNamespace, "deployment/website-controller", "--replicas=0")
-	framework.Kubectl(t, "wait", "--namespace="+systemNamespace, kubectlTimeout, "--for=delete", "pods", "--selector=app.kubernetes.io/name=website-controller")
+	framework.Kubectl(t, "wait", "--namespace="+systemNamespace, kubectlTimeout, "--for=delete", "pods",
+		"--selector=app.kubernetes.io/name=website-controller")
 	client := framework.Admin(t).Websites.WebsiteV1alpha1()
 	m := newMoving(t, func(t *testing.T, website *v1alpha1.Website) metav1.Object {
 		t.Helper()

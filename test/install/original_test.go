@@ -19,7 +19,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var originalSites = flag.Int("original-sites", 0, "how many sites of the original controller TestOriginal moves; 0 skips it")
+var originalSites = flag.Int("original-sites", 0,
+	"how many sites of the original controller TestOriginal moves; 0 skips it")
 
 // moving are sites of the original controller that are moved to website-controller while
 // visitors request their pages.
@@ -42,8 +43,11 @@ func newMoving(t *testing.T, create func(t *testing.T, website *v1alpha1.Website
 	for i := range *originalSites {
 		name := fmt.Sprintf("site-%02d", i)
 		repository, commit := push(t, m.namespace+"-"+name)
-		website := create(t, framework.NewV1alpha1(m.namespace, name, func(w *v1alpha1.Website) { w.Spec.GitRepo = repository }))
-		framework.OriginalSite{Website: website, Deployment: name + "-website", Replicas: 1, Repository: repository, Commit: commit}.Create(t)
+		website := create(
+			t, framework.NewV1alpha1(m.namespace, name, func(w *v1alpha1.Website) { w.Spec.GitRepo = repository }),
+		)
+		framework.OriginalSite{Website: website, Deployment: name + "-website", Replicas: 1, Repository: repository,
+			Commit: commit}.Create(t)
 		m.names = append(m.names, name)
 	}
 	pages := map[string]string{}
@@ -86,7 +90,8 @@ func (m *moving) observe(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	for _, service := range services.Items {
-		kept["Service "+service.Name] = fmt.Sprintf("%s at %s and port %d of each node", service.UID, service.Spec.ClusterIP, service.Spec.Ports[0].NodePort)
+		kept["Service "+service.Name] = fmt.Sprintf("%s at %s and port %d of each node", service.UID, service.Spec.ClusterIP,
+			service.Spec.Ports[0].NodePort)
 	}
 	if len(kept) != 2*len(m.names) {
 		t.Fatalf("%d sites have %v", len(m.names), kept)
@@ -102,7 +107,8 @@ func (m *moving) taken(ctx context.Context) (count int, err error) {
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		if d.Labels["app.kubernetes.io/managed-by"] != "website-controller" || len(d.Spec.Template.Spec.InitContainers) == 0 ||
+		if d.Labels["app.kubernetes.io/managed-by"] != "website-controller" ||
+			len(d.Spec.Template.Spec.InitContainers) == 0 ||
 			d.Spec.MinReadySeconds != 0 || !workload.AvailabilityOf(d).RolledOut {
 			err = fmt.Errorf("Deployment %s: minReadySeconds %d, status %+v", d.Name, d.Spec.MinReadySeconds, d.Status)
 			continue
@@ -164,7 +170,8 @@ func watchPods(t *testing.T, client kubernetes.Interface, namespace string) *pod
 	for _, pod := range list.Items {
 		h.before[pod.UID] = true
 	}
-	watcher, err := client.CoreV1().Pods(namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	watcher, err := client.CoreV1().Pods(namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,8 @@ func (w *writes) write(ctx context.Context, name string, last *atomic.Int64) {
 		case <-tick.C:
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, counterAnnotation, n)
-		if _, err := w.clients.Websites.WebsiteV1beta1().Websites(w.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := w.clients.Websites.WebsiteV1beta1().Websites(w.namespace).Patch(ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			w.failed.Add(1)
 			continue
 		}

@@ -26,7 +26,8 @@ func keepTimeline(t *testing.T, client kubernetes.Interface, namespace string) {
 	var lines []string
 	var watching sync.WaitGroup
 	for _, start := range []func(context.Context, metav1.ListOptions) (watch.Interface, error){
-		client.CoreV1().Pods(namespace).Watch, client.CoreV1().Services(namespace).Watch, client.DiscoveryV1().EndpointSlices(namespace).Watch,
+		client.CoreV1().Pods(namespace).Watch, client.CoreV1().Services(namespace).Watch,
+		client.DiscoveryV1().EndpointSlices(namespace).Watch,
 	} {
 		watcher, err := start(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -45,7 +46,8 @@ func keepTimeline(t *testing.T, client kubernetes.Interface, namespace string) {
 		cancel()
 		watching.Wait()
 		if t.Failed() {
-			framework.WriteFile(t, framework.Path("_artifacts", "install", "timeline-"+namespace+".txt"), []byte(strings.Join(lines, "\n")+"\n"))
+			framework.WriteFile(t, framework.Path("_artifacts", "install", "timeline-"+namespace+".txt"),
+				[]byte(strings.Join(lines, "\n")+"\n"))
 		}
 	})
 }
@@ -53,7 +55,8 @@ func keepTimeline(t *testing.T, client kubernetes.Interface, namespace string) {
 func describe(object any) string {
 	switch o := object.(type) {
 	case *corev1.Pod:
-		return fmt.Sprintf("Pod %s %s %s ready %t, deleted %v", o.Name, o.Status.PodIP, o.Status.Phase, isReady(*o), o.DeletionTimestamp)
+		return fmt.Sprintf("Pod %s %s %s ready %t, deleted %v", o.Name, o.Status.PodIP, o.Status.Phase, isReady(*o),
+			o.DeletionTimestamp)
 	case *corev1.Service:
 		return fmt.Sprintf("Service %s %v to port %s", o.Name, o.Spec.Selector, o.Spec.Ports[0].TargetPort.String())
 	case *discoveryv1.EndpointSlice:

@@ -19,7 +19,8 @@ import (
 // checkout.
 const formerTag = "former"
 
-var withUpgrade = flag.Bool("upgrade", false, "run TestUpgradeOfDefault, which builds the images of the previous release")
+var withUpgrade = flag.Bool("upgrade", false,
+	"run TestUpgradeOfDefault, which builds the images of the previous release")
 
 // TestUpgradeOfDefault moves an installation to the previous release, and to this checkout again, as
 // users do, while visitors request pages and owners write. The pods of all sites are replaced,
@@ -80,7 +81,8 @@ func tagged(t *testing.T, base, tag string) string {
 		t.Fatal(err)
 	}
 	// The image of the agent is in a variable of website-controller.
-	framework.WriteFile(t, filepath.Join(dir, "images.yaml"), []byte("images: [{path: 'spec/template/spec/containers[]/env[]/value', kind: Deployment}]\n"))
+	framework.WriteFile(t, filepath.Join(dir, "images.yaml"),
+		[]byte("images: [{path: 'spec/template/spec/containers[]/env[]/value', kind: Deployment}]\n"))
 	kustomization := "resources: [" + resource + "]\nconfigurations: [images.yaml]\nimages:\n"
 	for _, program := range []string{"website-apiserver", "website-controller", "website-agent"} {
 		kustomization += "- {name: ghcr.io/kubesites/" + program + ", newTag: " + tag + "}\n"
@@ -116,7 +118,8 @@ func moveTo(t *testing.T, overlay, namespace, agent string) {
 // agentOf returns the image of the agent of a site.
 func agentOf(t *testing.T, namespace, site string) string {
 	t.Helper()
-	deployment, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(namespace).Get(t.Context(), site, metav1.GetOptions{})
+	deployment, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(namespace).Get(t.Context(), site,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,9 +112,11 @@ func (v *visitors) finish(t *testing.T) {
 	v.all.Wait()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	t.Logf("%d page requests, %d failed; the slowest one took %s", v.requests, len(v.failures), v.slowest.Round(time.Millisecond))
+	t.Logf("%d page requests, %d failed; the slowest one took %s", v.requests, len(v.failures),
+		v.slowest.Round(time.Millisecond))
 	if len(v.failures) > 0 {
 		slices.Sort(v.failures)
-		t.Errorf("%d of %d page requests failed:\n%s", len(v.failures), v.requests, strings.Join(v.failures[:min(shownFailures, len(v.failures))], "\n"))
+		t.Errorf("%d of %d page requests failed:\n%s", len(v.failures), v.requests,
+			strings.Join(v.failures[:min(shownFailures, len(v.failures))], "\n"))
 	}
 }

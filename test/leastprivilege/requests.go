@@ -23,7 +23,8 @@ func Requests(user string, auditLogs ...string) (used sets.Set[Rule], forbidden 
 			used.Insert(rule)
 			// Quotas and admission refuse with the same code, but not so.
 			if event.Annotations["authorization.k8s.io/decision"] == "forbid" {
-				forbidden = append(forbidden, fmt.Sprintf("%s (%s/%s, in %s)", rule, event.ObjectRef.Namespace, event.ObjectRef.Name, filepath.Base(auditLog)))
+				forbidden = append(forbidden, fmt.Sprintf("%s (%s/%s, in %s)", rule, event.ObjectRef.Namespace,
+					event.ObjectRef.Name, filepath.Base(auditLog)))
 			}
 		})
 		if err != nil {

@@ -61,8 +61,10 @@ var scenarios = map[string]struct {
 		summary: "writes of Websites are rejected, as the store is full",
 	},
 	"WebsiteStoreFilling": {
-		fires:   series{`website_apiserver_embedded_etcd_database_bytes{` + apiserver + `,state="in_use"}`: "1932735283x90"},
-		silent:  series{`website_apiserver_embedded_etcd_database_bytes{` + apiserver + `,state="allocated"}`: "1932735283x90"},
+		fires: series{`website_apiserver_embedded_etcd_database_bytes{` + apiserver + `,state="in_use"}`: "1932735283x90"},
+		silent: series{
+			`website_apiserver_embedded_etcd_database_bytes{` + apiserver + `,state="allocated"}`: "1932735283x90",
+		},
 		summary: "the embedded etcd has 1.8GiB, of 2 GiB by default",
 	},
 	"WebsiteSnapshotsFailing": {
@@ -72,11 +74,15 @@ var scenarios = map[string]struct {
 	},
 	"WebsiteAPIServerErrors": {
 		// Those without a resource are probes of the kubelet.
-		fires: series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+6x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90", `apiserver_request_total{` + apiserver + `,code="200"}`: "0+999x90"},
+		fires: series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+6x90",
+			`apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90",
+			`apiserver_request_total{` + apiserver + `,code="200"}`:                     "0+999x90"},
 		silent: series{
-			`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+1x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90",
+			`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+1x90",
+			`apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90",
 			// A request for a sync whose wait is over.
-			`apiserver_request_total{` + apiserver + `,resource="websites",subresource="sync",verb="CONNECT",code="504"}`: "0+6x90",
+			`apiserver_request_total{` + apiserver +
+				`,resource="websites",subresource="sync",verb="CONNECT",code="504"}`: "0+6x90",
 		},
 		summary: "website-apiserver answers 10% of the requests for Websites with an error",
 	},
@@ -93,13 +99,15 @@ var scenarios = map[string]struct {
 	},
 	"WebsiteEtcdMemberDown": {
 		// One has no series, as its pod is not scheduled.
-		fires:   series{`up{` + etcd + `}`: "1x90", `up{job="website-etcd",pod="website-etcd-1"}`: "1x90"},
-		silent:  series{`up{` + etcd + `}`: "1x90", `up{job="website-etcd",pod="website-etcd-1"}`: "1x90", `up{job="website-etcd",pod="website-etcd-2"}`: "1x90"},
+		fires: series{`up{` + etcd + `}`: "1x90", `up{job="website-etcd",pod="website-etcd-1"}`: "1x90"},
+		silent: series{`up{` + etcd + `}`: "1x90", `up{job="website-etcd",pod="website-etcd-1"}`: "1x90",
+			`up{job="website-etcd",pod="website-etcd-2"}`: "1x90"},
 		summary: "Prometheus does not reach 1 of 3 members of etcd",
 	},
 	"WebsiteEtcdNoLeader": {
-		fires:   series{`etcd_server_has_leader{` + etcd + `}`: "0x90"},
-		silent:  series{`etcd_server_has_leader{` + etcd + `}`: "0x90", `etcd_server_has_leader{job="website-etcd",pod="website-etcd-1"}`: "1x90"},
+		fires: series{`etcd_server_has_leader{` + etcd + `}`: "0x90"},
+		silent: series{`etcd_server_has_leader{` + etcd + `}`: "0x90",
+			`etcd_server_has_leader{job="website-etcd",pod="website-etcd-1"}`: "1x90"},
 		summary: "no member of etcd is the leader",
 	},
 	"WebsiteEtcdLeaderChanges": {
@@ -114,8 +122,10 @@ var scenarios = map[string]struct {
 		summary: "the disk of member website-etcd-0 of etcd takes up to 995ms for a write",
 	},
 	"WebsiteEtcdFilling": {
-		fires:   series{`etcd_mvcc_db_total_size_in_bytes{` + etcd + `}`: "1717986918x90", `etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
-		silent:  series{`etcd_mvcc_db_total_size_in_bytes{` + etcd + `}`: "1073741824x90", `etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
+		fires: series{`etcd_mvcc_db_total_size_in_bytes{` + etcd + `}`: "1717986918x90",
+			`etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
+		silent: series{`etcd_mvcc_db_total_size_in_bytes{` + etcd + `}`: "1073741824x90",
+			`etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
 		labels:  map[string]string{"pod": "website-etcd-0"},
 		summary: "80% of the quota of member website-etcd-0 of etcd are in use",
 	},
@@ -126,14 +136,22 @@ var scenarios = map[string]struct {
 	},
 	"WebsiteEtcdCertificateExpiring": {
 		// Time begins at 0.
-		fires:   series{`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-server"}`: "868800x90"},
-		silent:  series{`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-server"}`: "7776000x90"},
+		fires: series{
+			`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-server"}`: "868800x90",
+		},
+		silent: series{
+			`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-server"}`: "7776000x90",
+		},
 		labels:  map[string]string{"secret": "website-etcd-server"},
 		summary: "the certificate in Secret website-etcd-server expires in 10d 0h 0m 0s",
 	},
 	"WebsiteEtcdCAExpiring": {
-		fires:   series{`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-ca"}`: "8644800x90"},
-		silent:  series{`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-ca"}`: "31536000x90"},
+		fires: series{
+			`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-ca"}`: "8644800x90",
+		},
+		silent: series{
+			`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-ca"}`: "31536000x90",
+		},
 		labels:  map[string]string{"secret": "website-etcd-ca"},
 		summary: "the CA in Secret website-etcd-ca expires in 100d 0h 0m 0s, and nothing replaces it",
 	},
@@ -158,8 +176,12 @@ var scenarios = map[string]struct {
 		summary: "7 Websites wait to be reconciled",
 	},
 	"WebsiteControllerConflict": {
-		fires:   series{`website_controller_child_writes_total{` + controller + `,kind="Service",operation="updated"}`: "0+120x90"},
-		silent:  series{`website_controller_child_writes_total{` + controller + `,kind="Service",operation="updated"}`: "0+30x90"},
+		fires: series{
+			`website_controller_child_writes_total{` + controller + `,kind="Service",operation="updated"}`: "0+120x90",
+		},
+		silent: series{
+			`website_controller_child_writes_total{` + controller + `,kind="Service",operation="updated"}`: "0+30x90",
+		},
 		labels:  map[string]string{"kind": "Service"},
 		summary: "website-controller updates Service objects 2 times a second",
 	},
@@ -175,57 +197,73 @@ var scenarios = map[string]struct {
 		summary: "40 rollouts wait, and none has started within an hour",
 	},
 	"WebsitesUnavailable": {
-		fires: series{websites("Available", "False", "ImageUnavailable"): "1x90", websites("Available", "True", "MinimumReplicasAvailable"): "99x90"},
+		fires: series{websites("Available", "False", "ImageUnavailable"): "1x90",
+			websites("Available", "True", "MinimumReplicasAvailable"): "99x90"},
 		// What one user has asked for.
-		silent:  series{websites("Available", "True", "MinimumReplicasAvailable"): "2x90", websites("Available", "False", "Unschedulable"): "4x90"},
+		silent: series{websites("Available", "True", "MinimumReplicasAvailable"): "2x90",
+			websites("Available", "False", "Unschedulable"): "4x90"},
 		labels:  map[string]string{"reason": "ImageUnavailable"},
 		summary: "1 Websites have too few ready pods: ImageUnavailable",
 	},
 	"WebsitesNotReady": {
 		// A tenth of them.
-		fires: series{websites("Ready", "False", "RepositoryUnreachable"): "6x90", websites("Ready", "False", "NameTaken"): "5x90", websites("Ready", "True", "Serving"): "48x90"},
+		fires: series{websites("Ready", "False", "RepositoryUnreachable"): "6x90",
+			websites("Ready", "False", "NameTaken"): "5x90", websites("Ready", "True", "Serving"): "48x90"},
 		silent: series{
-			websites("Ready", "False", "RefNotFound"): "4x90", websites("Ready", "False", "NameTaken"): "4x90", websites("Ready", "False", "HostTaken"): "4x90",
+			websites("Ready", "False", "RefNotFound"): "4x90", websites("Ready", "False", "NameTaken"): "4x90",
+			websites("Ready", "False", "HostTaken"): "4x90",
 			websites("Ready", "Unknown", "Pending"): "3x90",
 		},
 		labels:  map[string]string{"reason": "RepositoryUnreachable"},
 		summary: "6 Websites are not ready: RepositoryUnreachable",
 	},
 	"WebsitesNotSynced": {
-		fires:   series{websites("Synced", "False", "RepositoryTimedOut"): "11x90", websites("Synced", "True", "CommitPublished"): "90x90"},
-		silent:  series{websites("Synced", "False", "RefNotFound"): "4x90", websites("Synced", "Unknown", "NoReadyPods"): "90x90"},
+		fires: series{websites("Synced", "False", "RepositoryTimedOut"): "11x90",
+			websites("Synced", "True", "CommitPublished"): "90x90"},
+		silent: series{websites("Synced", "False", "RefNotFound"): "4x90",
+			websites("Synced", "Unknown", "NoReadyPods"): "90x90"},
 		labels:  map[string]string{"reason": "RepositoryTimedOut"},
 		summary: "11 Websites do not serve the current commit of their repository: RepositoryTimedOut",
 	},
 	"WebsitesNotRouted": {
-		fires: series{websites("Routed", "Unknown", "RoutePending"): "5x90", websites("Routed", "True", "HostsRouted"): "40x90"},
+		fires: series{websites("Routed", "Unknown", "RoutePending"): "5x90",
+			websites("Routed", "True", "HostsRouted"): "40x90"},
 		silent: series{
-			websites("Routed", "False", "HostTaken"): "1x90", websites("Routed", "False", "GatewayNotFound"): "1x90", websites("Routed", "True", "DNSElsewhere"): "9x90",
+			websites("Routed", "False", "HostTaken"): "1x90", websites("Routed", "False", "GatewayNotFound"): "1x90",
+			websites("Routed", "True", "DNSElsewhere"): "9x90",
 		},
 		labels:  map[string]string{"reason": "RoutePending"},
 		summary: "requests for the hosts of 5 Websites do not reach them: RoutePending",
 	},
 	"WebsitesPreviewsFailing": {
-		fires:   series{websites("PreviewsReady", "False", "AccessDenied"): "1x90", websites("PreviewsReady", "True", "PreviewsCurrent"): "9x90"},
-		silent:  series{websites("PreviewsReady", "False", "QuotaExceeded"): "1x90", websites("PreviewsReady", "Unknown", "Suspended"): "9x90"},
+		fires: series{websites("PreviewsReady", "False", "AccessDenied"): "1x90",
+			websites("PreviewsReady", "True", "PreviewsCurrent"): "9x90"},
+		silent: series{websites("PreviewsReady", "False", "QuotaExceeded"): "1x90",
+			websites("PreviewsReady", "Unknown", "Suspended"): "9x90"},
 		labels:  map[string]string{"reason": "AccessDenied"},
 		summary: "previews of 1 Websites are missing: AccessDenied",
 	},
 	"WebsitesFailing": {
-		fires:   series{websites("Routed", "False", "HostTaken"): "1x90"},
-		silent:  series{websites("Routed", "Unknown", "RoutePending"): "1x90", websites("Progressing", "False", "RolloutComplete"): "9x90"},
+		fires: series{websites("Routed", "False", "HostTaken"): "1x90"},
+		silent: series{websites("Routed", "Unknown", "RoutePending"): "1x90",
+			websites("Progressing", "False", "RolloutComplete"): "9x90"},
 		labels:  map[string]string{"condition": "Routed", "reason": "HostTaken"},
 		summary: "1 Websites have Routed=False: HostTaken",
 	},
 	"WebsiteCertificatesExpiring": {
-		fires:   series{certificates("Issuer", "Expiring"): "2x90", certificates("Issuer", "Valid"): "7x90"},
-		silent:  series{certificates("Secret", "Expired"): "2x90", certificates("Issuer", "Expired"): "0x90", certificates("Issuer", "Valid"): "7x90"},
+		fires: series{certificates("Issuer", "Expiring"): "2x90", certificates("Issuer", "Valid"): "7x90"},
+		silent: series{certificates("Secret", "Expired"): "2x90", certificates("Issuer", "Expired"): "0x90",
+			certificates("Issuer", "Valid"): "7x90"},
 		labels:  map[string]string{"tls_mode": "Issuer", "state": "Expiring"},
 		summary: "the certificates of 2 hosts with tls.mode Issuer are Expiring",
 	},
 	"WebsiteRequestsRefused": {
-		fires:   series{`website_agent_requests_refused_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+4x90"},
-		silent:  series{`website_agent_requests_refused_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+1x90"},
+		fires: series{
+			`website_agent_requests_refused_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+4x90",
+		},
+		silent: series{
+			`website_agent_requests_refused_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+1x90",
+		},
 		labels:  map[string]string{"job": "website-nginx", "namespace": "team-a", "website": "shop"},
 		summary: "a pod of Website team-a/shop has refused 60 requests within 15 minutes",
 	},
@@ -249,7 +287,8 @@ func leader(pod string) string {
 }
 
 func websites(condition, status, reason string) string {
-	return `website_controller_websites{` + controller + `,condition="` + condition + `",status="` + status + `",reason="` + reason + `"}`
+	return `website_controller_websites{` + controller + `,condition="` + condition + `",status="` + status +
+		`",reason="` + reason + `"}`
 }
 
 func certificates(mode, state string) string {

@@ -54,7 +54,8 @@ var colours = []string{"#3274d9", "#e0752d", "#37872d", "#a352cc", "#c4162a"}
 // the series of an expression between two times. It stands in for Grafana, which is no Go
 // module and no package of Debian: the panels, queries, units and legends are those of the
 // dashboard, the style is not.
-func Picture(title string, panels []Panel, from, to float64, query func(expression string) ([]Series, error)) (string, error) {
+func Picture(title string, panels []Panel, from, to float64,
+	query func(expression string) ([]Series, error)) (string, error) {
 	var b strings.Builder
 	height := 0
 	for _, panel := range panels {
@@ -96,14 +97,18 @@ func (p Panel) draw(b *strings.Builder, lines []line, from, to float64) {
 	x, y := p.GridPos.X*cellWidth, p.GridPos.Y*cellHeight
 	width, height := p.GridPos.Width*cellWidth-gap, p.GridPos.Height*cellHeight-gap
 	if p.Type == "row" {
-		fmt.Fprintf(b, `<text x="%d" y="%d" font-size="14" font-weight="bold">%s</text>`+"\n", x+gap, y+cellHeight-gap, html.EscapeString(p.Title))
+		fmt.Fprintf(b, `<text x="%d" y="%d" font-size="14" font-weight="bold">%s</text>`+"\n", x+gap, y+cellHeight-gap,
+			html.EscapeString(p.Title))
 		return
 	}
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Or(cmp.Compare(last(b), last(a)), cmp.Compare(a.legend, b.legend)) })
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(last(b), last(a)), cmp.Compare(a.legend, b.legend))
+	})
 	shown := lines[:min(len(lines), shownSeries)]
 	plotWidth := float64(width - left - right)
 	plotHeight := float64(height - top - gap - legendLine*(max(len(shown), 1)+1))
-	fmt.Fprintf(b, `<g transform="translate(%d,%d)"><rect width="%d" height="%d" fill="#fff" stroke="#dcdde0"/><text x="10" y="19" font-weight="bold">%s</text>`+"\n",
+	fmt.Fprintf(b, `<g transform="translate(%d,%d)"><rect width="%d" height="%d" fill="#fff" stroke="#dcdde0"/><text `+
+		`x="10" y="19" font-weight="bold">%s</text>`+"\n",
 		x+gap/2, y, width, height, html.EscapeString(p.Title))
 	highest := 0.0
 	for _, l := range lines {
@@ -117,7 +122,8 @@ func (p Panel) draw(b *strings.Builder, lines []line, from, to float64) {
 	for i := range gridLines + 1 {
 		value := highest * float64(i) / gridLines
 		at := float64(top) + plotHeight*(1-float64(i)/gridLines)
-		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e9edf2"/><text x="%d" y="%.1f" font-size="10" text-anchor="end" fill="#6b7280">%s</text>`+"\n",
+		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e9edf2"/><text x="%d" y="%.1f" font-size="10" `+
+			`text-anchor="end" fill="#6b7280">%s</text>`+"\n",
 			left, width-right, at, at, left-6, at+3, format(value, p.FieldConfig.Defaults.Unit))
 	}
 	for i, l := range lines {
@@ -132,7 +138,8 @@ func (p Panel) draw(b *strings.Builder, lines []line, from, to float64) {
 			fmt.Fprintf(&path, "%.1f,%.1f ", px, py)
 		}
 		if path.Len() > 0 {
-			fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="%.1f"/>`+"\n", strings.TrimSpace(path.String()), colour, pointRadius)
+			fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="%.1f"/>`+"\n",
+				strings.TrimSpace(path.String()), colour, pointRadius)
 		}
 	}
 	for i, l := range shown {
@@ -144,7 +151,8 @@ func (p Panel) draw(b *strings.Builder, lines []line, from, to float64) {
 		if i == len(shown)-1 && len(lines) > len(shown) {
 			text += fmt.Sprintf(", and %d more", len(lines)-len(shown))
 		}
-		fmt.Fprintf(b, `<rect x="%d" y="%d" width="10" height="3" fill="%s"/><text x="%d" y="%d" font-size="11">%s</text>`+"\n",
+		fmt.Fprintf(b, `<rect x="%d" y="%d" width="10" height="3" fill="%s"/><text x="%d" y="%d" font-size="11">%s</text>`+
+			"\n",
 			left, at-6, colours[i%len(colours)], left+16, at-1, html.EscapeString(text))
 	}
 	if len(lines) == 0 {

@@ -54,7 +54,8 @@ func TestFormat(t *testing.T) {
 		value      float64
 		unit, want string
 	}{
-		{3 << 20, "bytes", "3 MiB"}, {2048, "bytes", "2 KiB"}, {0.0123, "s", "12.3 ms"}, {12, "s", "12 s"}, {0, "s", "0 s"}, {4.5, "reqps", "4.5/s"}, {7, "short", "7"},
+		{3 << 20, "bytes", "3 MiB"}, {2048, "bytes", "2 KiB"}, {0.0123, "s", "12.3 ms"}, {12, "s", "12 s"}, {0, "s", "0 s"},
+		{4.5, "reqps", "4.5/s"}, {7, "short", "7"},
 	} {
 		if got := format(test.value, test.unit); got != test.want {
 			t.Errorf("format(%v, %s) = %s, want %s", test.value, test.unit, got, test.want)

@@ -83,7 +83,8 @@ add rule ip robustness service tcp dport %d dnat to 127.0.0.1 : numgen random mo
 		nft(t, "delete chain ip robustness blackhole\n")
 		end := r.recorder.Now()
 		h := r.recorder.History()
-		h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool { return o.Call < start || o.Call > end })
+		h.Operations = slices.DeleteFunc(h.Operations,
+			func(o history.Operation) bool { return o.Call < start || o.Call > end })
 		outage, failed := h.Outage(start, end, nil)
 		t.Logf("%s is gone: %d requests failed, within %s; %v", name, failed, outage.Round(time.Millisecond), failures(h))
 		r.waitReady()
@@ -101,7 +102,8 @@ func requireOwnNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(interfaces) != 1 {
-		t.Skip(`packets are dropped in a network namespace only: run "unshare --net" as root, then "ip link set lo up", then this test`)
+		t.Skip(`packets are dropped in a network namespace only: run "unshare --net" as root, then "ip link set lo up", ` +
+			`then this test`)
 	}
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skipf("packets are dropped by nft: %v", err)

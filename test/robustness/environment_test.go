@@ -36,7 +36,8 @@ type environment struct {
 // newEnvironment starts following etcd, and the load.
 func newEnvironment(t *testing.T, change func(*load.Options)) *environment {
 	t.Helper()
-	e := &environment{t: t, namespace: framework.NewNamespace(t), recorder: history.NewRecorder(), members: map[string]*clientv3.Client{}}
+	e := &environment{t: t, namespace: framework.NewNamespace(t), recorder: history.NewRecorder(),
+		members: map[string]*clientv3.Client{}}
 	urls, config, err := framework.Cluster.WebsiteEtcdMembers()
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,8 @@ func newEnvironment(t *testing.T, change func(*load.Options)) *environment {
 func (e *environment) follow() *load.Follower {
 	e.t.Helper()
 	var err error
-	if e.follower, err = load.NewFollower(e.t.Context(), e.etcd, "/registry/mycontroller.nevermosby.io/websites/"+e.namespace+"/", e.recorder); err != nil {
+	if e.follower, err = load.NewFollower(e.t.Context(), e.etcd,
+		"/registry/mycontroller.nevermosby.io/websites/"+e.namespace+"/", e.recorder); err != nil {
 		e.t.Fatal(err)
 	}
 	return e.follower
@@ -146,7 +148,8 @@ func (e *environment) waitReady() {
 func (e *environment) lists(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	list, err := framework.NewClients(e.t, load.WithoutRetries(config)).Websites.WebsiteV1beta1().Websites(e.namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	list, err := framework.NewClients(e.t, load.WithoutRetries(config)).Websites.WebsiteV1beta1().Websites(e.namespace).
+		List(ctx, metav1.ListOptions{Limit: 1})
 	if err == nil && list.ResourceVersion == "" {
 		err = errors.New("a list without a resource version")
 	}

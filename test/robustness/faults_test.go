@@ -202,7 +202,8 @@ func closeAndOpen(r *run) error {
 	}
 	r.waitClosed()
 	r.measure(during, func() { r.calm(holdTime()) })
-	configMap, err := framework.Admin(r.t).Kubernetes.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
+	configMap, err := framework.Admin(r.t).Kubernetes.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName,
+		metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the record of the host: %w", err)
 	}

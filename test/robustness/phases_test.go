@@ -92,7 +92,8 @@ type verdict struct {
 func (r *run) judge(t *testing.T, fault fault) {
 	t.Helper()
 	h := r.finish()
-	v := verdict{Fault: fault.name, Rates: map[string]float64{}, Operations: map[string]int{}, Changes: len(h.Changes), Watches: len(h.Watches), Violations: check.Run(h)}
+	v := verdict{Fault: fault.name, Rates: map[string]float64{}, Operations: map[string]int{}, Changes: len(h.Changes),
+		Watches: len(h.Watches), Violations: check.Run(h)}
 	for name, p := range r.phases {
 		v.Rates[name] = p.rate()
 	}
@@ -127,8 +128,10 @@ func (r *run) judge(t *testing.T, fault fault) {
 			t.Errorf("%.0f requests per second were answered %s the fault, want at least %.0f", rate, name, minimum)
 		}
 	}
-	t.Logf("requests per second: %.0f before, %.0f during, %.0f after the fault; operations: %v; %d changes, %d events and %d bookmarks in %d watches, of which %d ended with an error",
-		v.Rates[before], v.Rates[during], v.Rates[after], v.Operations, v.Changes, v.Events, v.Bookmarks, v.Watches, v.Expired)
+	t.Logf("requests per second: %.0f before, %.0f during, %.0f after the fault; operations: %v; %d changes, %d events "+
+		"and %d bookmarks in %d watches, of which %d ended with an error",
+		v.Rates[before], v.Rates[during], v.Rates[after], v.Operations, v.Changes, v.Events, v.Bookmarks,
+		v.Watches, v.Expired)
 	if !thorough() && !t.Failed() {
 		return
 	}

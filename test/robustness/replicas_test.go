@@ -104,7 +104,8 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("requests failed for %s, want less than %s", outage, limit)
 			}
 			t.Logf("%s: %.0f writes per second were acknowledged; %d requests failed, within %s; the slowest one took %s; %v",
-				test.name, writeRate(h, end), failed, outage.Round(time.Millisecond), slowestOf(h, start, end).Round(time.Millisecond), failures(h))
+				test.name, writeRate(h, end), failed, outage.Round(time.Millisecond),
+				slowestOf(h, start, end).Round(time.Millisecond), failures(h))
 			if rate := writeRate(h, end); *replicaTime > 0 && rate < wantedWrites {
 				t.Logf("this machine makes fewer than %d writes per second", wantedWrites)
 			}
@@ -147,7 +148,8 @@ func slowestOf(h *history.History, from, to int64) time.Duration {
 }
 
 // objects are the parts of messages that name the object or the connection of a request.
-var objects = regexp.MustCompile(`\((get|put|post|patch|delete) [^)]*\)|[A-Z][a-z]+ "https://[^"]*":|stream ID [0-9]+; |tcp [0-9.:>-]+ `)
+var objects = regexp.MustCompile(`\((get|put|post|patch|delete) [^)]*\)|[A-Z][a-z]+ "https://[^"]*":|stream ID ` +
+	`[0-9]+; |tcp [0-9.:>-]+ `)
 
 // failures are the messages of requests that failed, and how many have each.
 func failures(h *history.History) map[string]int {
@@ -218,7 +220,8 @@ func (r *run) requests() map[string]float64 {
 		}
 		for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
 			labels, value, _ := strings.Cut(lines.Text(), "} ")
-			if strings.HasPrefix(labels, "apiserver_request_total{") && strings.Contains(labels, `resource="websites"`) && !strings.Contains(labels, `verb="WATCH"`) {
+			if strings.HasPrefix(labels, "apiserver_request_total{") && strings.Contains(labels, `resource="websites"`) &&
+				!strings.Contains(labels, `verb="WATCH"`) {
 				n, err := strconv.ParseFloat(value, 64)
 				if err != nil {
 					r.t.Fatalf("reading the metrics of %s: %v", name, err)

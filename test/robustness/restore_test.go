@@ -183,13 +183,17 @@ func (r *run) newOwners() *owners {
 // create creates a Website, and a ConfigMap of the same name that it owns.
 func (o *owners) create(name string) *corev1.ConfigMap {
 	o.t.Helper()
-	website, err := o.clients.Websites.WebsiteV1beta1().Websites(o.namespace).Create(o.t.Context(), framework.NewWebsite(o.namespace, name), metav1.CreateOptions{})
+	website, err := o.clients.Websites.WebsiteV1beta1().Websites(o.namespace).Create(o.t.Context(),
+		framework.NewWebsite(o.namespace, name), metav1.CreateOptions{})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	owned, err := o.clients.Kubernetes.CoreV1().ConfigMaps(o.namespace).Create(o.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(website, v1beta1.SchemeGroupVersion.WithKind("Website"))},
-	}}, metav1.CreateOptions{})
+	owned, err := o.clients.Kubernetes.CoreV1().ConfigMaps(o.namespace).Create(o.t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: name, OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(website, v1beta1.SchemeGroupVersion.WithKind("Website")),
+			},
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -213,14 +217,15 @@ func (o *owners) mustHave(owned ...*corev1.ConfigMap) {
 // waitGone waits until the garbage collector has deleted what an undone Website owned.
 func (o *owners) waitGone(owned *corev1.ConfigMap) {
 	o.t.Helper()
-	framework.WaitFor(o.t, "what Website "+owned.Name+" owned is deleted, as was accepted", func(ctx context.Context) error {
-		_, err := o.clients.Kubernetes.CoreV1().ConfigMaps(o.namespace).Get(ctx, owned.Name, metav1.GetOptions{})
-		if err == nil {
-			return errors.New("it is still there")
-		}
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
+	framework.WaitFor(o.t, "what Website "+owned.Name+" owned is deleted, as was accepted",
+		func(ctx context.Context) error {
+			_, err := o.clients.Kubernetes.CoreV1().ConfigMaps(o.namespace).Get(ctx, owned.Name, metav1.GetOptions{})
+			if err == nil {
+				return errors.New("it is still there")
+			}
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
 }

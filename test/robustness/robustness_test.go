@@ -21,7 +21,8 @@ func TestRobustness(t *testing.T) {
 const progressInterval = time.Minute
 
 func injectUnderLoad(t *testing.T, fault fault) {
-	r := &run{environment: newEnvironment(t, nil), phases: map[string]*phase{before: {}, during: {}, after: {}}, answers: served}
+	r := &run{environment: newEnvironment(t, nil),
+		phases: map[string]*phase{before: {}, during: {}, after: {}}, answers: served}
 	if fault.refuses {
 		r.answers = refused
 	}

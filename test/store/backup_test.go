@@ -61,7 +61,8 @@ func TestBackupOfTheEmbeddedEtcd(t *testing.T) {
 			}
 			return err
 		})
-		d.mustHaveMetric(t, "website_apiserver_embedded_etcd_snapshots_total{result=\"success\"} 1", "website_apiserver_embedded_etcd_snapshot_last_failed 0")
+		d.mustHaveMetric(t, "website_apiserver_embedded_etcd_snapshots_total{result=\"success\"} 1",
+			"website_apiserver_embedded_etcd_snapshot_last_failed 0")
 	})
 	t.Run("restore", d.restore)
 	t.Run("import", d.importExport)
@@ -135,12 +136,14 @@ func (d *etcdOfADrill) runCronJob(t *testing.T) {
 	}
 	for _, member := range []string{"-0", "-1", "-2"} {
 		pod := strings.ReplaceAll(string(restore), "-N", member)
-		if _, stderr, err := d.KubectlWith(t.Context(), devcluster.KubectlOptions{Stdin: strings.NewReader(pod)}, "apply", "--dry-run=server", "--validate=strict", "-f", "-"); err != nil || stderr != "" {
+		if _, stderr, err := d.KubectlWith(t.Context(), devcluster.KubectlOptions{Stdin: strings.NewReader(pod)}, "apply",
+			"--dry-run=server", "--validate=strict", "-f", "-"); err != nil || stderr != "" {
 			t.Errorf("kubectl apply of the pod that restores member %s: %v: %s", member, err, stderr)
 		}
 	}
 	manifest := framework.Path("artifacts", "components", "snapshots-etcd", "cronjob.yaml")
-	if _, stderr, err := d.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", manifest); err != nil || stderr != "" {
+	if _, stderr, err := d.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f",
+		manifest); err != nil || stderr != "" {
 		t.Errorf("kubectl apply: %v: %s", err, stderr)
 	}
 	content, err := os.ReadFile(manifest)
@@ -246,7 +249,8 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 	d.closed(t, server, url, "StoreOutdated", closedTime)
 	d.unharmed(t, children)
 	output, _ := d.storeCommand(t.Context(), server, "check")
-	if want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children), (later-all)*childrenOfEach); !strings.Contains(output, want) {
+	if want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children),
+		(later-all)*childrenOfEach); !strings.Contains(output, want) {
 		t.Errorf("\"store check\" printed %s, want %q", output, want)
 	}
 	d.accept(t)
@@ -284,7 +288,8 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 // mustExpire watches from a revision of another store.
 func mustExpire(t *testing.T, e *environment, resourceVersion string) {
 	t.Helper()
-	w, err := e.websites.WebsiteV1beta1().Websites(namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: resourceVersion})
+	w, err := e.websites.WebsiteV1beta1().Websites(namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: resourceVersion})
 	if err == nil {
 		defer w.Stop()
 		select {
@@ -314,7 +319,8 @@ func (d *etcdOfADrill) importExport(t *testing.T) {
 	d.mustRun(t, "import", export)
 	d.closed(t, server, url, "StoreForeign", 0)
 	d.unharmed(t, children)
-	if output, _ := d.storeCommand(t.Context(), server, "check"); !strings.Contains(output, "of which 0 by Websites that this store does not have") {
+	if output, _ := d.storeCommand(t.Context(), server, "check"); !strings.Contains(output,
+		"of which 0 by Websites that this store does not have") {
 		t.Errorf("\"store check\" printed %s, want that nothing is deleted", output)
 	}
 	d.accept(t)
@@ -393,12 +399,14 @@ func foreignSnapshot(t *testing.T, e *environment) string {
 		t.Fatal(err)
 	}
 	defer client.Close() //nolint:errcheck // Every write was answered.
-	if _, err := client.Put(t.Context(), "/registry/website-apiserver/store", `{"identity":"theirs","nonce":"theirs"}`); err != nil {
+	if _, err := client.Put(t.Context(), "/registry/website-apiserver/store",
+		`{"identity":"theirs","nonce":"theirs"}`); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "foreign.db")
 	program := e.Process("website-apiserver").Args()[0]
-	if output, err := exec.CommandContext(t.Context(), program, "store", "snapshot", path, "--data-dir="+dataDir).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), program, "store", "snapshot", path, "--data-dir="+dataDir).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
 	return path

@@ -28,7 +28,10 @@ var closedRequests = []struct{ method, path, contentType, body string }{
 	{http.MethodGet, websitesPath, "", ""},
 	{http.MethodGet, websitesPath + "?resourceVersion=0", "", ""},
 	{http.MethodGet, websitesPath + "?watch=true&timeoutSeconds=5", "", ""},
-	{http.MethodGet, websitesPath + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "", ""},
+	{
+		http.MethodGet, websitesPath +
+			"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "", "",
+	},
 	{http.MethodGet, "/apis/mycontroller.nevermosby.io/v1beta1/websites", "", ""},
 	{http.MethodGet, websitesPath + "/w0", "", ""},
 	{http.MethodGet, websitesPath + "/w0?resourceVersion=0", "", ""},
@@ -36,12 +39,16 @@ var closedRequests = []struct{ method, path, contentType, body string }{
 	{http.MethodGet, websitesPath + "/w0/scale", "", ""},
 	{http.MethodGet, websitesPath + "/missing", "", ""},
 	{http.MethodGet, strings.Replace(websitesPath, "v1beta1", "v1alpha1", 1) + "/w0", "", ""},
-	{http.MethodPost, websitesPath, "application/json", `{"metadata":{"name":"new"},"spec":{"source":{"git":{"repository":"https://example.com/new.git"}}}}`},
-	{http.MethodPost, websitesPath + "?dryRun=All", "application/json", `{"metadata":{"name":"new"},"spec":{"source":{"git":{"repository":"https://example.com/new.git"}}}}`},
+	{http.MethodPost, websitesPath, "application/json",
+		`{"metadata":{"name":"new"},"spec":{"source":{"git":{"repository":"https://example.com/new.git"}}}}`},
+	{http.MethodPost, websitesPath + "?dryRun=All", "application/json",
+		`{"metadata":{"name":"new"},"spec":{"source":{"git":{"repository":"https://example.com/new.git"}}}}`},
 	{http.MethodPatch, websitesPath + "/w0", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b"}}}`},
 	{http.MethodPatch, websitesPath + "/w0/status", "application/merge-patch+json", `{"status":{"replicas":1}}`},
 	{http.MethodPatch, websitesPath + "/w0/scale", "application/merge-patch+json", `{"spec":{"replicas":2}}`},
-	{http.MethodPatch, websitesPath + "/applied?fieldManager=test", "application/apply-patch+yaml", `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"applied"},"spec":{"source":{"git":{"repository":"https://example.com/new.git"}}}}`},
+	{http.MethodPatch, websitesPath + "/applied?fieldManager=test", "application/apply-patch+yaml",
+		`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"applied"},` +
+			`"spec":{"source":{"git":{"repository":"https://example.com/new.git"}}}}`},
 	{http.MethodDelete, websitesPath + "/w0", "", ""},
 	{http.MethodDelete, websitesPath, "", ""},
 }
@@ -76,8 +83,10 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 			if endedByReplica(response.StatusCode, string(body)) {
 				continue
 			}
-			if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "" || !strings.Contains(string(body), reason) {
-				t.Fatalf("%s %s answered %d, Retry-After %q: %s", r.method, r.path, response.StatusCode, response.Header.Get("Retry-After"), body)
+			if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "" ||
+				!strings.Contains(string(body), reason) {
+				t.Fatalf("%s %s answered %d, Retry-After %q: %s", r.method, r.path, response.StatusCode,
+					response.Header.Get("Retry-After"), body)
 			}
 		}
 		// The next round of requests; GC has had its chances in between.
@@ -141,14 +150,17 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 		})
 	}
 	discovered, err := e.kube.Discovery().ServerResourcesForGroupVersion("mycontroller.nevermosby.io/v1beta1")
-	if err != nil || !slices.ContainsFunc(discovered.APIResources, func(r metav1.APIResource) bool { return r.Name == "websites" }) {
+	if err != nil || !slices.ContainsFunc(discovered.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == "websites" }) {
 		t.Errorf("discovery while closed: %v, %v", discovered, err)
 	}
-	if out, stderr, err := e.Kubectl(ctx, "explain", "website.spec.source"); err != nil || !strings.Contains(out, "repository") {
+	if out, stderr, err := e.Kubectl(ctx, "explain", "website.spec.source"); err != nil ||
+		!strings.Contains(out, "repository") {
 		t.Errorf("kubectl explain while closed: %v: %s", err, stderr)
 	}
 	for _, name := range []string{"v1alpha1", "v1beta1"} {
-		service, err := e.apiServices.ApiregistrationV1().APIServices().Get(ctx, name+".mycontroller.nevermosby.io", metav1.GetOptions{})
+		service, err := e.apiServices.ApiregistrationV1().APIServices().Get(ctx, name+".mycontroller.nevermosby.io",
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,16 +183,19 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 	}
 	metrics, _ := io.ReadAll(response.Body)
 	response.Body.Close()
-	if want := fmt.Sprintf("website_apiserver_store_closed{reason=%q} 1\n", reason); !strings.Contains(string(metrics), want) {
+	if want := fmt.Sprintf("website_apiserver_store_closed{reason=%q} 1\n",
+		reason); !strings.Contains(string(metrics), want) {
 		t.Errorf("the metrics lack %s", want)
 	}
 	framework.WaitFor(t, "there is an event "+reason, func(ctx context.Context) error {
-		events, err := e.kube.EventsV1().Events("website-system").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+		events, err := e.kube.EventsV1().Events("website-system").List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=" + reason})
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(events.Items, func(event eventsv1.Event) bool {
-			return event.Regarding.Name == "website-store" && event.Type == corev1.EventTypeWarning && strings.Contains(event.Note, "website-apiserver store accept")
+			return event.Regarding.Name == "website-store" && event.Type == corev1.EventTypeWarning &&
+				strings.Contains(event.Note, "website-apiserver store accept")
 		}) {
 			return fmt.Errorf("%d events", len(events.Items))
 		}
@@ -188,7 +203,8 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 	})
 	// As operators do, on the machine of the server.
 	output, err := e.storeCommand(ctx, server, "check")
-	if err == nil || !strings.Contains(output, "store that the cluster was served from: ") || !strings.Contains(output, "this store: ") {
+	if err == nil || !strings.Contains(output, "store that the cluster was served from: ") ||
+		!strings.Contains(output, "this store: ") {
 		t.Errorf("\"store check\" of a store that is not the right one: %v: %s", err, output)
 	}
 }
@@ -201,7 +217,8 @@ func (e *environment) storeCommand(ctx context.Context, server *devcluster.Proce
 
 // offlineStoreCommand runs "website-apiserver store" with the flags by which a server
 // finds its store, and without the host cluster.
-func (e *environment) offlineStoreCommand(ctx context.Context, server *devcluster.Process, args ...string) (string, error) {
+func (e *environment) offlineStoreCommand(ctx context.Context, server *devcluster.Process,
+	args ...string) (string, error) {
 	for _, arg := range server.Args()[1:] {
 		if strings.HasPrefix(arg, "--data-dir=") || strings.HasPrefix(arg, "--etcd-") {
 			args = append(args, arg)

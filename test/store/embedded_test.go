@@ -89,7 +89,8 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 		}, func() {
 			e.closed(t, server, url, "StoreOutdated", 0)
 			output, _ := e.storeCommand(t.Context(), server, "check")
-			want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children), (all-half)*childrenOfEach)
+			want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children),
+				(all-half)*childrenOfEach)
 			if !strings.Contains(output, want) {
 				t.Errorf("\"store check\" printed %s, want %q", output, want)
 			}
@@ -157,7 +158,8 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		patch := []byte(`{"metadata":{"annotations":{"example.com/later":"yes"}}}`)
-		if _, err := e.websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), websiteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := e.websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), websiteName(0), types.MergePatchType,
+			patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		mustStop(t, server) // It records the store.

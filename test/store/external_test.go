@@ -55,7 +55,8 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 		duration     time.Duration
 	}{
 		{"empty", "StoreEmpty", func() error { return nil }, 0},
-		{"older, without half of the Websites", "StoreOutdated", func() error { return os.CopyFS(dataDir, os.DirFS(older)) }, closedTime},
+		{"older, without half of the Websites", "StoreOutdated",
+			func() error { return os.CopyFS(dataDir, os.DirFS(older)) }, closedTime},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

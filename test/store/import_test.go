@@ -149,7 +149,8 @@ func (o *original) write(t *testing.T, name string) *writer {
 		for i := int64(1); ctx.Err() == nil; i++ {
 			<-ticker.C
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, counter, i)
-			switch _, err := o.dynamic.Resource(originalResource).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); {
+			switch _, err := o.dynamic.Resource(originalResource).Namespace(namespace).Patch(ctx, name, types.MergePatchType,
+				patch, metav1.PatchOptions{}); {
 			case err == nil:
 				w.acknowledged.Store(i)
 			case apierrors.IsNotFound(err):
@@ -197,7 +198,8 @@ func TestImport(t *testing.T) {
 				t.Errorf("import %s with an invalid Website: %v: %s", command, err, output)
 			}
 		}
-		if _, err := o.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "website-import", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := o.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "website-import",
+			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("writes are refused: %v", err)
 		}
 		if err := client.Delete(ctx, "invalid", metav1.DeleteOptions{}); err != nil {
@@ -259,7 +261,8 @@ func TestImport(t *testing.T) {
 		return nil
 	})
 	for _, line := range []string{
-		"freeze: refuse", "freeze: done", "copy: copy", "copy: the definition", "copy: done", "hand over: have", "hand over: done",
+		"freeze: refuse", "freeze: done", "copy: copy", "copy: the definition", "copy: done", "hand over: have",
+		"hand over: done",
 		"detach: end", "detach: done", "remove: delete", "remove: done", "finish: register",
 	} {
 		o.runUntil(t, line)
@@ -340,7 +343,8 @@ func (o *original) waitCollected(t *testing.T) {
 	t.Helper()
 	client := o.kube.CoreV1().ConfigMaps(namespace)
 	canary := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
-	canary.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "gone", UID: "0b6ef1b1-7fd2-4d5b-9ae3-c0bd8a0c0f0d"}}
+	canary.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website",
+		Name: "gone", UID: "0b6ef1b1-7fd2-4d5b-9ae3-c0bd8a0c0f0d"}}
 	if _, err := client.Create(t.Context(), canary, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func (e *environment) inform(t *testing.T) []*informed {
 	}
 	for _, i := range informers {
 		i.deleted = sets.New[string]()
-		factory := externalversions.NewSharedInformerFactoryWithOptions(i.client, 0, externalversions.WithNamespace(namespace))
+		factory := externalversions.NewSharedInformerFactoryWithOptions(i.client, 0,
+			externalversions.WithNamespace(namespace))
 		informer := factory.Website().V1beta1().Websites().Informer()
 		i.store = informer.GetStore()
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
@@ -113,7 +114,8 @@ func (e *environment) load(t *testing.T) (end func()) {
 	writers.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"written-at":"%d"}}}`, time.Now().UnixNano())
-			if _, err := client.Patch(ctx, websiteName(i%half), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err == nil {
+			if _, err := client.Patch(ctx, websiteName(i%half), types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{}); err == nil {
 				written++
 			}
 		}

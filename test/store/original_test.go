@@ -28,8 +28,10 @@ import (
 const definitionName = "websites.mycontroller.nevermosby.io"
 
 var (
-	definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	originalResource   = schema.GroupVersionResource{Group: "mycontroller.nevermosby.io", Version: "v1alpha1", Resource: "websites"}
+	definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	originalResource = schema.GroupVersionResource{Group: "mycontroller.nevermosby.io", Version: "v1alpha1",
+		Resource: "websites"}
 )
 
 // original is a cluster with the CustomResourceDefinition of the original controller, and a
@@ -46,11 +48,13 @@ func newOriginal(t *testing.T) *original {
 	e := newEnvironment(t, devcluster.Options{WithoutController: true})
 	mustStop(t, e.Process("website-apiserver"))
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		if err := e.apiServices.ApiregistrationV1().APIServices().Delete(ctx, version+".mycontroller.nevermosby.io", metav1.DeleteOptions{}); err != nil {
+		if err := e.apiServices.ApiregistrationV1().APIServices().Delete(ctx, version+".mycontroller.nevermosby.io",
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := e.kube.CoreV1().ConfigMaps("website-system").Delete(ctx, "website-store", metav1.DeleteOptions{}); err != nil {
+	if err := e.kube.CoreV1().ConfigMaps("website-system").Delete(ctx, "website-store",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(e.WebsiteDataDir()); err != nil {
@@ -88,7 +92,8 @@ func (o *original) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.server, _, err = o.StartAPIServer(t.Context(), "apiserver-import", "--secure-port="+address.Port(), "--tls-cert-file=", "--tls-private-key-file=",
+	o.server, _, err = o.StartAPIServer(t.Context(), "apiserver-import", "--secure-port="+address.Port(),
+		"--tls-cert-file=", "--tls-private-key-file=",
 		"--service=website-system/website-apiserver:"+address.Port())
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +101,8 @@ func (o *original) start(t *testing.T) {
 	_, err = o.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "website-import"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "website-import"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system", Name: "website-apiserver"}},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system",
+			Name: "website-apiserver"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +123,8 @@ func newOriginalWebsite(name, repository string) *unstructured.Unstructured {
 func (o *original) publish(t *testing.T, i int) {
 	t.Helper()
 	ctx, name := t.Context(), websiteName(i)
-	created, err := o.dynamic.Resource(originalResource).Namespace(namespace).Create(ctx, newOriginalWebsite(name, "https://example.com/"+name+".git"), metav1.CreateOptions{})
+	created, err := o.dynamic.Resource(originalResource).Namespace(namespace).Create(ctx,
+		newOriginalWebsite(name, "https://example.com/"+name+".git"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +139,8 @@ func (o *original) publish(t *testing.T, i int) {
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"}, {Name: "git-sync", Image: "git-sync"}}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"},
+				{Name: "git-sync", Image: "git-sync"}}},
 		},
 	}}
 	if _, err := o.kube.AppsV1().Deployments(namespace).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
@@ -177,12 +185,14 @@ func (o *original) leaveBehind(t *testing.T, i int) {
 // delete deletes a Website, and waits until the garbage collector has deleted its children.
 func (o *original) delete(t *testing.T, i int) {
 	t.Helper()
-	if err := o.dynamic.Resource(originalResource).Namespace(namespace).Delete(t.Context(), websiteName(i), metav1.DeleteOptions{}); err != nil {
+	if err := o.dynamic.Resource(originalResource).Namespace(namespace).Delete(t.Context(), websiteName(i),
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "the children of "+websiteName(i)+" are deleted", func(ctx context.Context) error {
 		children, err := o.children(ctx)
-		if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(children)), func(c child) bool { return c.website == websiteName(i) }) {
+		if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(children)),
+			func(c child) bool { return c.website == websiteName(i) }) {
 			err = fmt.Errorf("%d children are left", len(children))
 		}
 		return err
@@ -195,9 +205,10 @@ func (o *original) deleteWithChildren(t *testing.T, i int) {
 	t.Helper()
 	ctx, name := t.Context(), websiteName(i)
 	for what, err := range map[string]error{
-		"Website":    o.dynamic.Resource(originalResource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{}),
-		"Service":    o.kube.CoreV1().Services(namespace).Delete(ctx, name+"-npsvc", metav1.DeleteOptions{}),
-		"Deployment": o.kube.AppsV1().Deployments(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}),
+		"Website": o.dynamic.Resource(originalResource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{}),
+		"Service": o.kube.CoreV1().Services(namespace).Delete(ctx, name+"-npsvc", metav1.DeleteOptions{}),
+		"Deployment": o.kube.AppsV1().Deployments(namespace).Delete(ctx, name,
+			metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}),
 	} {
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatalf("deleting the %s %s: %v", what, name, err)

@@ -62,7 +62,8 @@ func Start(t *testing.T) *Collector {
 func (c *Collector) WriteConfig(t *testing.T, perMillion int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tracing.yaml")
-	content := fmt.Appendf(nil, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: %s\nsamplingRatePerMillion: %d\n", c.endpoint, perMillion)
+	content := fmt.Appendf(nil, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: "+
+		"%s\nsamplingRatePerMillion: %d\n", c.endpoint, perMillion)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,9 @@ func (c *Collector) Spans() []Span {
 }
 
 // Export implements the protocol.
-func (c *Collector) Export(_ context.Context, request *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
+func (c *Collector) Export(_ context.Context, request *collectorv1.ExportTraceServiceRequest) (
+	*collectorv1.ExportTraceServiceResponse, error,
+) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, resource := range request.ResourceSpans {

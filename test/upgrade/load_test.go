@@ -40,7 +40,8 @@ func startLoad(t *testing.T, clients framework.Clients) *load {
 	t.Helper()
 	l := &load{clients: clients}
 	for i := range sites {
-		if _, err := clients.Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), framework.NewWebsite(namespace, siteName(i)), metav1.CreateOptions{}); err != nil {
+		if _, err := clients.Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(),
+			framework.NewWebsite(namespace, siteName(i)), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,9 +70,11 @@ func (l *load) write(ctx context.Context, i int) {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, counter, n)
 		var err error
 		if n%2 == 0 {
-			_, err = l.clients.Websites.WebsiteV1beta1().Websites(namespace).Patch(ctx, siteName(i), types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err = l.clients.Websites.WebsiteV1beta1().Websites(namespace).Patch(ctx, siteName(i), types.MergePatchType, patch,
+				metav1.PatchOptions{})
 		} else {
-			_, err = l.clients.Websites.WebsiteV1alpha1().Websites(namespace).Patch(ctx, siteName(i), types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err = l.clients.Websites.WebsiteV1alpha1().Websites(namespace).Patch(ctx, siteName(i), types.MergePatchType,
+				patch, metav1.PatchOptions{})
 		}
 		if err != nil {
 			l.failures.Add(1)

@@ -20,7 +20,8 @@ import (
 // no child is replaced.
 func TestUpgrade(t *testing.T) {
 	dir := framework.PreviousRelease(t)
-	current := programs{framework.BuildProgram(t, framework.Path(), "./cmd/apiserver"), framework.BuildProgram(t, framework.Path(), "./cmd/controller")}
+	current := programs{framework.BuildProgram(t, framework.Path(), "./cmd/apiserver"),
+		framework.BuildProgram(t, framework.Path(), "./cmd/controller")}
 	former := programs{filepath.Join(dir, "bin", "website-apiserver"), filepath.Join(dir, "bin", "website-controller")}
 	for name, options := range map[string]devcluster.Options{
 		"embedded etcd": {},
@@ -132,7 +133,8 @@ func (r *rollout) children(t *testing.T) map[string]types.UID {
 // applyRoles applies the roles of this checkout, which a later program may need.
 func (r *rollout) applyRoles(t *testing.T) {
 	t.Helper()
-	_, stderr, err := r.cluster.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "-k", framework.Path("artifacts", "rbac"))
+	_, stderr, err := r.cluster.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "-k",
+		framework.Path("artifacts", "rbac"))
 	if err != nil {
 		t.Fatalf("applying the roles: %v: %s", err, stderr)
 	}
@@ -180,12 +182,14 @@ const newHost = "upgraded.example.test"
 func (r *rollout) setNewField(t *testing.T) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"hosts":[{"name":%q}]}}`, newHost)
-	if _, err := r.clients.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), siteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := r.clients.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), siteName(0),
+		types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// requireNewFieldKept requires that the new field is kept by a write of a user, and by those of a controller that follow.
+// requireNewFieldKept requires that the new field is kept by a write of a user, and by those of a controller that
+// follow.
 func (r *rollout) requireNewFieldKept(t *testing.T, periodSeconds int, controller string) {
 	t.Helper()
 	websites := r.clients.Websites.WebsiteV1beta1().Websites(namespace)

@@ -124,7 +124,8 @@ func TestBalancer(t *testing.T) {
 
 	b.CutOff("second")
 	waitReady(t, b)
-	if name, err := clients["second"].ask(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
+	if name, err := clients["second"].ask(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) &&
+		!isTimeout(err) {
 		t.Errorf("a server that is cut off answers %q (%v), want a timeout", name, err)
 	}
 	if name, err := dial(t, b).ask(patience); err == nil {

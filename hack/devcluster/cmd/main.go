@@ -26,7 +26,8 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// After the first signal, the second one ends the program at once.
 	context.AfterFunc(ctx, stop)
-	root := &cobra.Command{Use: "devcluster", Short: "Run a development cluster on this machine", SilenceUsage: true, SilenceErrors: true}
+	root := &cobra.Command{Use: "devcluster", Short: "Run a development cluster on this machine", SilenceUsage: true,
+		SilenceErrors: true}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(upCommand(), downCommand(), nodeCommand(), gatewayCommand(), gitServerCommand())
 	err := root.ExecuteContext(ctx)
@@ -44,20 +45,32 @@ func main() {
 
 func upCommand() *cobra.Command {
 	options := devcluster.Options{Detached: true, Progress: os.Stdout}
-	cmd := &cobra.Command{Use: "up", Short: "Build and start the cluster, and create the example Website", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "up", Short: "Build and start the cluster, and create the example Website",
+		Args: cobra.NoArgs}
 	flags := cmd.Flags()
 	flags.StringVar(&options.Dir, "dir", devcluster.DefaultDir, "The directory of the cluster's state")
-	flags.StringVar((*string)(&options.Node), "node", string(devcluster.NodeAuto), "The kind of nodes: real (Linux, as root), simulated (kwok), or auto: that of the existing cluster, else real if this machine supports it")
-	flags.StringVar((*string)(&options.Images), "images", string(devcluster.ImagesAuto), "The source of a real node's images: registry, debian (built from Debian packages), or auto: registry if it is reachable")
-	flags.StringVar(&options.GitSyncImageArchive, "git-sync-image-archive", "", "A file with the git-sync image of a real node, as \"docker save\" writes it, instead of what --images names")
-	flags.StringVar(&options.NginxImageArchive, "nginx-image-archive", "", "A file with the nginx image of a real node, as --git-sync-image-archive")
-	base := flags.Int("base-port", 0, fmt.Sprintf("The first of the consecutive ports of the components (default: those of the existing cluster, or from %d)", devcluster.DefaultBasePort))
-	flags.BoolVar(&options.FreePorts, "free-ports", false, "Take any free ports instead of those from --base-port on. An existing cluster keeps its ports")
-	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such as v1.34.4 (default: that of hack/kubernetes). Only with --node=simulated")
+	flags.StringVar((*string)(&options.Node), "node", string(devcluster.NodeAuto), "The kind of nodes: real (Linux, as "+
+		"root), simulated (kwok), or auto: that of the existing cluster, else real if this machine supports it")
+	flags.StringVar((*string)(&options.Images), "images", string(devcluster.ImagesAuto), "The source of a real node's "+
+		"images: registry, debian (built from Debian packages), or auto: registry if it is reachable")
+	flags.StringVar(&options.GitSyncImageArchive, "git-sync-image-archive", "",
+		"A file with the git-sync image of a real node, as \"docker save\" writes it, instead of what --images names")
+	flags.StringVar(&options.NginxImageArchive, "nginx-image-archive", "",
+		"A file with the nginx image of a real node, as --git-sync-image-archive")
+	base := flags.Int("base-port", 0, fmt.Sprintf("The first of the consecutive ports of the components (default: those "+
+		"of the existing cluster, or from %d)", devcluster.DefaultBasePort))
+	flags.BoolVar(&options.FreePorts, "free-ports", false,
+		"Take any free ports instead of those from --base-port on. An existing cluster keeps its ports")
+	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such "+
+		"as v1.34.4 (default: that of hack/kubernetes). Only with --node=simulated")
 	flags.IntVar(&options.KubernetesGOGC, "kubernetes-gogc", 0, "GOGC of the programs of Kubernetes (default: that of Go)")
-	disk := flags.String("node-disk", "", "How much of the disk the pods of a real node may request, such as 32Gi (default: all of it)")
-	flags.BoolVar(&options.Gateway, "gateway", false, "Install Gateway API with a Gateway, which serves the hosts of the domain "+devcluster.HostDomain+" with certificates of a CA of the cluster. Only with a real node")
-	flags.BoolVar(&options.ExternalEtcd, "external-etcd", false, "Store Websites in a separate etcd, over mutual TLS, instead of the one embedded in website-apiserver. The two hold different Websites. Only with --node=simulated")
+	disk := flags.String("node-disk", "",
+		"How much of the disk the pods of a real node may request, such as 32Gi (default: all of it)")
+	flags.BoolVar(&options.Gateway, "gateway", false,
+		"Install Gateway API with a Gateway, which serves the hosts of the domain "+devcluster.HostDomain+
+			" with certificates of a CA of the cluster. Only with a real node")
+	flags.BoolVar(&options.ExternalEtcd, "external-etcd", false, "Store Websites in a separate etcd, over mutual TLS, "+
+		"instead of the one embedded in website-apiserver. The two hold different Websites. Only with --node=simulated")
 	cmd.MarkFlagsMutuallyExclusive("base-port", "free-ports")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *base != 0 {
@@ -90,7 +103,8 @@ func up(ctx context.Context, options devcluster.Options) error {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
 	}
 	fmt.Printf("\n$ kubectl get websites\n%s", stdout)
-	fmt.Printf("\nThe cluster is ready after %s. To use it:\n\n  export KUBECONFIG=%s\n", time.Since(begin).Round(100*time.Millisecond), quoted(cluster.Kubeconfig()))
+	fmt.Printf("\nThe cluster is ready after %s. To use it:\n\n  export KUBECONFIG=%s\n",
+		time.Since(begin).Round(100*time.Millisecond), quoted(cluster.Kubeconfig()))
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		fmt.Printf("  export PATH=%s:$PATH   # kubectl\n", quoted(filepath.Join(cluster.Dir(), "bin")))
 	}
@@ -100,7 +114,8 @@ func up(ctx context.Context, options devcluster.Options) error {
 	if options.Gateway {
 		fmt.Printf("\nHosts of %[1]s are at %[2]s, with certificates of a CA of this cluster:\n\n"+
 			"  curl --cacert %[3]s --connect-to ::%[2]s: https://HOST.%[1]s/\n"+
-			"  chromium --host-resolver-rules='MAP *.%[1]s %[2]s'   # after importing the CA\n", devcluster.HostDomain, cluster.NodeAddress(), cluster.SitesCA())
+			"  chromium --host-resolver-rules='MAP *.%[1]s %[2]s'   # after importing the CA\n", devcluster.HostDomain,
+			cluster.NodeAddress(), cluster.SitesCA())
 	}
 	fmt.Println("\nTo stop the cluster and remove its state: make down")
 	return nil

@@ -19,7 +19,8 @@ func TestOutput(t *testing.T) {
 	} else if text := err.Error(); !strings.HasPrefix(text, "sh -c ") || !strings.HasSuffix(text, ": disk full") {
 		t.Errorf("the error is %q, want the command and its standard error", text)
 	}
-	if _, err := Output(t.Context(), exec.Command("/missing/program")); err == nil || !strings.Contains(err.Error(), "/missing/program") {
+	if _, err := Output(t.Context(), exec.Command("/missing/program")); err == nil ||
+		!strings.Contains(err.Error(), "/missing/program") {
 		t.Errorf("a missing program: %v", err)
 	}
 	why := errors.New("interrupted")

@@ -94,6 +94,9 @@ func (h connectHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = upstream.Close()
 		return
 	}
-	connected := tcpproxy.DialProxy{DialContext: func(context.Context, string, string) (net.Conn, error) { return upstream, nil }}
+	connected := tcpproxy.DialProxy{DialContext: func(context.Context, string, string) (net.Conn,
+		error) {
+		return upstream, nil
+	}}
 	connected.HandleConn(&tcpproxy.Conn{Conn: conn, Peeked: early})
 }

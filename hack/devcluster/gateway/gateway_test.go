@@ -28,13 +28,14 @@ func start(t *testing.T, target, client string) (api, proxy string) {
 			t.Errorf("Serve = %v", err)
 		}
 	})
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		conn, err := net.Dial("tcp", o.Proxy)
-		if err != nil {
-			return false, nil
-		}
-		return true, conn.Close()
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) {
+			conn, err := net.Dial("tcp", o.Proxy)
+			if err != nil {
+				return false, nil
+			}
+			return true, conn.Close()
+		})
 	if err != nil {
 		t.Fatalf("the gateway does not listen: %v", err)
 	}
@@ -66,7 +67,9 @@ func read(t *testing.T, client *http.Client, url string) (int, string) {
 }
 
 func TestGateway(t *testing.T) {
-	target := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "hello") }))
+	target := httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "hello") }),
+	)
 	defer target.Close()
 	address := strings.TrimPrefix(target.URL, "https://")
 	api, proxy := start(t, address, "127.0.0.1")

@@ -24,7 +24,8 @@ func Path(dir, name string) string { return filepath.Join(dir, name+".git") }
 // which can be pushed to.
 func Create(ctx context.Context, dir, name string) (string, error) {
 	if !names.MatchString(name) || name == PrivateArea {
-		return "", fmt.Errorf("%q is not a valid repository name: use letters, digits, - and _, after %q for a private repository", name, PrivateArea+"/")
+		return "", fmt.Errorf("%q is not a valid repository name: use letters, digits, - and _, after %q for a private "+
+			"repository", name, PrivateArea+"/")
 	}
 	path := Path(dir, name)
 	if _, err := os.Stat(filepath.Join(path, "HEAD")); err == nil {

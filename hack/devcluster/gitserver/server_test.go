@@ -15,7 +15,8 @@ func serve(t *testing.T) (url, dir, commit string) {
 	dir = t.TempDir()
 	credentials := filepath.Join(t.TempDir(), "credentials")
 	content := t.TempDir()
-	for path, text := range map[string]string{credentials: "reader:secret\n", filepath.Join(content, "index.html"): "<p>hello</p>"} {
+	for path, text := range map[string]string{credentials: "reader:secret\n",
+		filepath.Join(content, "index.html"): "<p>hello</p>"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,12 +51,14 @@ func TestReading(t *testing.T) {
 		t.Errorf("ls-remote = %q, %v, want a commit", out, err)
 	}
 	private := url + "/private/site.git"
-	for _, address := range []string{private, strings.Replace(private, "://", "://reader:wrong@", 1), url + "//private/site.git", url + "/x/../private/site.git"} {
+	for _, address := range []string{private, strings.Replace(private, "://", "://reader:wrong@", 1),
+		url + "//private/site.git", url + "/x/../private/site.git"} {
 		if out, err := lsRemote(t, address); err == nil {
 			t.Errorf("%s is readable without its password: %s", address, out)
 		}
 	}
-	if out, err := lsRemote(t, strings.Replace(private, "://", "://reader:secret@", 1)); err != nil || !strings.HasPrefix(out, commit) {
+	if out, err := lsRemote(t, strings.Replace(private, "://", "://reader:secret@", 1)); err != nil ||
+		!strings.HasPrefix(out, commit) {
 		t.Errorf("with the password: %q, %v", out, err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -68,7 +71,8 @@ func TestReading(t *testing.T) {
 	if _, err := git(t.Context(), nil, "-C", clone, "push", "--quiet", "origin", "HEAD:refs/heads/other"); err == nil {
 		t.Error("pushing over HTTP worked")
 	}
-	if _, err := git(t.Context(), nil, "-C", clone, "push", "--quiet", Path(dir, "site"), "HEAD:refs/heads/other"); err != nil {
+	if _, err := git(t.Context(), nil, "-C", clone, "push", "--quiet", Path(dir, "site"),
+		"HEAD:refs/heads/other"); err != nil {
 		t.Errorf("pushing to the path: %v", err)
 	}
 }
@@ -90,7 +94,8 @@ func TestCommit(t *testing.T) {
 	if err != nil || second == first {
 		t.Fatalf("committing other content = %s, %v", second, err)
 	}
-	if parent, err := git(t.Context(), nil, "--git-dir="+Path(dir, "private/site"), "rev-parse", second+"^"); err != nil || parent != first {
+	if parent, err := git(t.Context(), nil, "--git-dir="+Path(dir, "private/site"), "rev-parse", second+"^"); err != nil ||
+		parent != first {
 		t.Errorf("its parent is %s (%v), want %s", parent, err, first)
 	}
 }

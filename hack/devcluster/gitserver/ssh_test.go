@@ -17,7 +17,8 @@ func sshCommand(t *testing.T, key, knownHosts []byte) []string {
 			t.Fatal(err)
 		}
 	}
-	return []string{"GIT_SSH_COMMAND=ssh -F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=yes -o UserKnownHostsFile=" + hostsFile + " -i " + keyFile}
+	return []string{"GIT_SSH_COMMAND=ssh -F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=yes -o " +
+		"UserKnownHostsFile=" + hostsFile + " -i " + keyFile}
 }
 
 func TestSSH(t *testing.T) {
@@ -35,21 +36,25 @@ func TestSSH(t *testing.T) {
 	}
 	s, other := servers[0], servers[1]
 	good := sshCommand(t, s.PrivateKey, s.KnownHosts)
-	if out, err := git(t.Context(), good, "ls-remote", s.URL+"/private/site.git", "HEAD"); err != nil || !strings.HasPrefix(out, commit) {
+	if out, err := git(t.Context(), good, "ls-remote", s.URL+"/private/site.git", "HEAD"); err != nil ||
+		!strings.HasPrefix(out, commit) {
 		t.Errorf("with the key: %q, %v, want %s", out, err, commit)
 	}
-	if _, err := git(t.Context(), good, "clone", "--quiet", s.URL+"/private/site.git", filepath.Join(t.TempDir(), "clone")); err != nil {
+	if _, err := git(t.Context(), good, "clone", "--quiet", s.URL+"/private/site.git",
+		filepath.Join(t.TempDir(), "clone")); err != nil {
 		t.Errorf("cloning: %v", err)
 	}
 	for name, refused := range map[string][]string{
 		"Permission denied":            sshCommand(t, other.PrivateKey, s.KnownHosts),
 		"Host key verification failed": sshCommand(t, s.PrivateKey, other.KnownHosts),
 	} {
-		if out, err := git(t.Context(), refused, "ls-remote", s.URL+"/private/site.git"); err == nil || !strings.Contains(err.Error(), name) {
+		if out, err := git(t.Context(), refused, "ls-remote", s.URL+"/private/site.git"); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%q, %v, want %s", out, err, name)
 		}
 	}
-	if out, err := git(t.Context(), good, "ls-remote", s.URL+"/../site.git"); err == nil || !strings.Contains(err.Error(), "only git-upload-pack") {
+	if out, err := git(t.Context(), good, "ls-remote", s.URL+"/../site.git"); err == nil ||
+		!strings.Contains(err.Error(), "only git-upload-pack") {
 		t.Errorf("a path outside: %q, %v", out, err)
 	}
 }

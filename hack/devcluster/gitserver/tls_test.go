@@ -23,13 +23,15 @@ func TestTLS(t *testing.T) {
 	}
 	private := strings.Replace(server.URL, "://", "://reader:secret@", 1) + "/private/site.git"
 	trusting := []string{"GIT_TERMINAL_PROMPT=0", "GIT_SSL_CAINFO=" + ca}
-	if out, err := git(t.Context(), trusting, "ls-remote", private, "HEAD"); err != nil || !strings.HasPrefix(out, commit) {
+	if out, err := git(t.Context(), trusting, "ls-remote", private, "HEAD"); err != nil ||
+		!strings.HasPrefix(out, commit) {
 		t.Errorf("with the password: %q, %v, want %s", out, err, commit)
 	}
 	if out, err := git(t.Context(), trusting, "ls-remote", server.URL+"/private/site.git", "HEAD"); err == nil {
 		t.Errorf("without it: %q, want it refused", out)
 	}
-	if out, err := git(t.Context(), trusting[:1], "ls-remote", private, "HEAD"); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if out, err := git(t.Context(), trusting[:1], "ls-remote", private, "HEAD"); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("without the certificate: %q, %v, want it not trusted", out, err)
 	}
 }

@@ -32,7 +32,8 @@ func Write(w io.Writer, image string, config v1.Config, layer *Layer) error {
 		return err
 	}
 	made, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		Architecture: runtime.GOARCH, OS: "linux", Created: v1.Time{Time: epoch}, Config: config, RootFS: v1.RootFS{Type: "layers"},
+		Architecture: runtime.GOARCH, OS: "linux", Created: v1.Time{Time: epoch}, Config: config,
+		RootFS: v1.RootFS{Type: "layers"},
 	})
 	if err == nil {
 		// Not compressed: the archive goes to the same machine's containerd.

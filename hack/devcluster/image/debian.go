@@ -14,7 +14,8 @@ import (
 )
 
 // documentation is half of the bytes, and left out of images.
-var documentation = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bash-completion/", "usr/share/bug/", "usr/share/zoneinfo/"}
+var documentation = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/",
+	"usr/share/lintian/", "usr/share/bash-completion/", "usr/share/bug/", "usr/share/zoneinfo/"}
 
 // Apt runs apt-get with arguments and returns what it printed.
 type Apt func(ctx context.Context, args ...string) (string, error)
@@ -28,7 +29,8 @@ func DownloadDebian(ctx context.Context, apt Apt, dir string, packages ...string
 		return nil, fmt.Errorf("creating a directory for Debian's packages: %w", err)
 	}
 	archives, status := filepath.Join(directory, "archives"), filepath.Join(directory, "status")
-	if err := errors.Join(os.MkdirAll(filepath.Join(archives, "partial"), 0o755), os.WriteFile(status, nil, 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(archives, "partial"), 0o755),
+		os.WriteFile(status, nil, 0o644)); err != nil {
 		return nil, fmt.Errorf("creating a directory for Debian's packages: %w", err)
 	}
 	args := append([]string{

@@ -58,7 +58,8 @@ func read(archive string) (v1.Image, error) {
 		err = fits(found)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not an archive of an image for this machine, as \"docker save\" or \"ctr images export\" writes it: %w", archive, err)
+		return nil, fmt.Errorf("%s is not an archive of an image for this machine, as \"docker save\" or \"ctr images "+
+			"export\" writes it: %w", archive, err)
 	}
 	return found, nil
 }

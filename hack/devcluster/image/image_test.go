@@ -46,7 +46,8 @@ func TestWrite(t *testing.T) {
 		layer := NewLayer()
 		layer.AddFile("/hello", 0o755, []byte("program"))
 		var archive bytes.Buffer
-		if err := Write(&archive, "example.com/hello:1", v1.Config{Entrypoint: []string{"/hello"}, User: "65533"}, layer); err != nil {
+		if err := Write(&archive, "example.com/hello:1", v1.Config{Entrypoint: []string{"/hello"}, User: "65533"},
+			layer); err != nil {
 			t.Fatal(err)
 		}
 		return archive.Bytes()
@@ -160,7 +161,8 @@ func TestRename(t *testing.T) {
 		}
 		return path
 	}
-	here := v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, RootFS: v1.RootFS{Type: "layers"}, Config: v1.Config{User: "65533"}}
+	here := v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{User: "65533"}}
 	out := filepath.Join(dir, "out.tar")
 	if err := Rename(out, write("one.tar", here, "example.com/other:2"), "example.com/hello:1"); err != nil {
 		t.Fatal(err)

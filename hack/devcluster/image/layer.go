@@ -74,7 +74,8 @@ func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 		if name == "" || skip(name) {
 			continue
 		}
-		e := &entry{header: tar.Header{Typeflag: header.Typeflag, Mode: header.Mode & 0o7777, Uid: header.Uid, Gid: header.Gid, Linkname: header.Linkname}}
+		e := &entry{header: tar.Header{Typeflag: header.Typeflag, Mode: header.Mode & 0o7777, Uid: header.Uid,
+			Gid: header.Gid, Linkname: header.Linkname}}
 		switch header.Typeflag {
 		case tar.TypeReg:
 			if e.data, err = io.ReadAll(reader); err != nil {

@@ -38,7 +38,8 @@ func Choose(taken []netip.Prefix, start int) (Addresses, error) {
 			}
 		}
 	}
-	return Addresses{}, fmt.Errorf("no free private addresses for the node: the routes of this machine (ip route show table all) cover all of %v", pools)
+	return Addresses{}, fmt.Errorf("no free private addresses for the node: the routes of this machine (ip route show "+
+		"table all) cover all of %v", pools)
 }
 
 func blockOf(pool netip.Prefix, i int) netip.Prefix {

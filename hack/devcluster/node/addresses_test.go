@@ -16,7 +16,8 @@ func prefixes(texts ...string) []netip.Prefix {
 
 func TestChoose(t *testing.T) {
 	a, err := Choose(nil, 3)
-	if err != nil || a.Pair != "10.200.6.0/30" || a.Pods != "10.200.7.0/24" || a.Host() != "10.200.6.1" || a.Node() != "10.200.6.2" {
+	if err != nil || a.Pair != "10.200.6.0/30" || a.Pods != "10.200.7.0/24" || a.Host() != "10.200.6.1" ||
+		a.Node() != "10.200.6.2" {
 		t.Errorf("Choose = %+v, %v", a, err)
 	}
 	if other, err := Choose(prefixes("10.200.6.0/25", "10.200.9.7/32"), 3); err != nil || other.Pair != "10.200.10.0/30" {

@@ -25,7 +25,8 @@ func Suitable(ctx context.Context, dir string) error {
 		return errors.New("it requires root: run as root, for example with sudo")
 	}
 	if Hides(dir) {
-		return fmt.Errorf("a node does not see the state directory %s, because its %s are private: choose another directory", dir, strings.Join(hides(), ", "))
+		return fmt.Errorf("a node does not see the state directory %s, because its %s are private: choose another directory",
+			dir, strings.Join(hides(), ", "))
 	}
 	if err := canIsolate(ctx); err != nil {
 		return err
@@ -54,7 +55,8 @@ func dnsPortFree(ctx context.Context) error {
 		failed = err
 	}
 	if errors.Is(failed, syscall.EADDRINUSE) {
-		return fmt.Errorf("a DNS server listens on port 53 of all addresses, which the cluster's own needs at one of them: stop it, or have it listen at certain addresses: %w", failed)
+		return fmt.Errorf("a DNS server listens on port 53 of all addresses, which the cluster's own needs at one of them: "+
+			"stop it, or have it listen at certain addresses: %w", failed)
 	}
 	return nil
 }
@@ -68,7 +70,8 @@ func canIsolate(ctx context.Context) error {
 	// leaves a directory in the host's /run.
 	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("root must not create namespaces and mounts on this machine (in a container, that requires --privileged): %w: %s", err, out)
+		return fmt.Errorf("root must not create namespaces and mounts on this machine (in a container, that requires "+
+			"--privileged): %w: %s", err, out)
 	}
 	return nil
 }
@@ -139,7 +142,8 @@ func missingPrograms() (packages []string, err error) {
 		}
 	}
 	if len(lines) > 0 {
-		return packages, fmt.Errorf("programs are missing in PATH; install them from your system's packages: %s", strings.Join(lines, "; "))
+		return packages, fmt.Errorf("programs are missing in PATH; install them from your system's packages: %s",
+			strings.Join(lines, "; "))
 	}
 	return nil, nil
 }
@@ -161,7 +165,8 @@ func InstallDebian(ctx context.Context, packages ...string) error {
 // Apt runs apt-get without prompts and returns its output. Another one that runs, as on a machine that
 // updates itself, is waited for.
 func Apt(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=120"}, args...)...)
+	cmd := exec.CommandContext(ctx, "apt-get",
+		append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=120"}, args...)...)
 	// apt-get finishes what dpkg has begun; killed, it would leave packages half installed.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 2 * time.Minute

@@ -70,18 +70,22 @@ func TestEnsurePrograms(t *testing.T) {
 		wantAsked int
 		wantError []string
 	}{
-		"has all":         {has: all, apt: installs},
-		"has all, alike":  {has: all},
-		"has none, alike": {wantError: []string{"runc (Debian package runc)", "nft (Debian package nftables)", "mount (Debian package mount)", "install them"}},
+		"has all":        {has: all, apt: installs},
+		"has all, alike": {has: all},
+		"has none, alike": {wantError: []string{"runc (Debian package runc)", "nft (Debian package nftables)",
+			"mount (Debian package mount)", "install them"}},
 		"lacks one, alike": {
 			has:       []string{"runc", "mount"},
 			wantError: []string{"nft (Debian package nftables), for kube-proxy"},
 		},
-		"has none, Debian":             {apt: installs, wantSaid: []string{"runc nftables mount"}, wantAsked: 1},
-		"lacks one, Debian":            {has: []string{"runc", "mount"}, apt: installs, wantSaid: []string{"nftables"}, wantAsked: 1},
-		"Debian with old lists":        {apt: nowUpdate, wantSaid: []string{"runc nftables mount"}, wantAsked: 3},
-		"Debian without its packages":  {has: []string{"nft", "mount"}, apt: "echo 'Unable to locate' >&2; exit 100", wantSaid: []string{"runc"}, wantAsked: 2, wantError: []string{"runc (Debian package runc)", "Unable to locate"}},
-		"Debian that installs nothing": {has: []string{"nft", "mount"}, apt: "true", wantSaid: []string{"runc"}, wantAsked: 1, wantError: []string{"runc (Debian package runc)"}},
+		"has none, Debian": {apt: installs, wantSaid: []string{"runc nftables mount"}, wantAsked: 1},
+		"lacks one, Debian": {has: []string{"runc", "mount"}, apt: installs,
+			wantSaid: []string{"nftables"}, wantAsked: 1},
+		"Debian with old lists": {apt: nowUpdate, wantSaid: []string{"runc nftables mount"}, wantAsked: 3},
+		"Debian without its packages": {has: []string{"nft", "mount"}, apt: "echo 'Unable to locate' >&2; exit 100",
+			wantSaid: []string{"runc"}, wantAsked: 2, wantError: []string{"runc (Debian package runc)", "Unable to locate"}},
+		"Debian that installs nothing": {has: []string{"nft", "mount"}, apt: "true", wantSaid: []string{"runc"}, wantAsked: 1,
+			wantError: []string{"runc (Debian package runc)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, test.has...)
@@ -93,7 +97,8 @@ func TestEnsurePrograms(t *testing.T) {
 			if !slices.Equal(said, test.wantSaid) {
 				t.Errorf("it says that it installs %q, want %q", said, test.wantSaid)
 			}
-			if asked := s.asked(); strings.Count(asked, "\n") != test.wantAsked || test.wantAsked > 0 && !strings.Contains(asked, " install "+test.wantSaid[0]) {
+			if asked := s.asked(); strings.Count(asked, "\n") != test.wantAsked || test.wantAsked > 0 &&
+				!strings.Contains(asked, " install "+test.wantSaid[0]) {
 				t.Errorf("apt-get is asked %q, want %d calls that install %q", asked, test.wantAsked, test.wantSaid)
 			}
 			if len(test.wantError) == 0 {

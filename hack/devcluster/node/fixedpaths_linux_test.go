@@ -67,7 +67,8 @@ func TestFixedPaths(t *testing.T) {
 		"directory/file": "1", "file": "2", "private/of-the-host": "", "mounted/hidden": "",
 	} {
 		path = filepath.Join(parent, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(content), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

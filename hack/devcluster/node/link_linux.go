@@ -26,7 +26,8 @@ type Link struct {
 
 // Taken are the networks that this machine has routes to, except through the pair.
 func (l Link) Taken() ([]netip.Prefix, error) {
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
+		netlink.RT_FILTER_TABLE)
 	// Routes that change meanwhile are those of other clusters.
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("listing this machine's routes: %w", err)
@@ -125,7 +126,8 @@ func (e end) complete() bool {
 	if err != nil {
 		return false
 	}
-	routes, err := e.RouteListFiltered(netlink.FAMILY_V4, route, netlink.RT_FILTER_OIF|netlink.RT_FILTER_GW|netlink.RT_FILTER_DST)
+	routes, err := e.RouteListFiltered(netlink.FAMILY_V4, route,
+		netlink.RT_FILTER_OIF|netlink.RT_FILTER_GW|netlink.RT_FILTER_DST)
 	return err == nil && len(routes) > 0
 }
 

@@ -37,7 +37,8 @@ func run(ctx context.Context) error {
 	flag.Int64Var(&date, "date", 0, "the time of the images, in seconds since 1970: that of the commit")
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "the platforms of each image")
 	flag.StringVar(&programs, "programs", "", "the images to build, by the names of their programs (default: all)")
-	flag.BoolVar(&release, "release", false, "make a release of -version: empty the directory first, add manifests and checksums, and sign them")
+	flag.BoolVar(&release, "release", false,
+		"make a release of -version: empty the directory first, add manifests and checksums, and sign them")
 	flag.StringVar(&key, "key", "", "the file with the Ed25519 key of the release")
 	flag.Parse()
 	if flag.NArg() > 0 {

@@ -102,7 +102,8 @@ func (d *deployment) deploy(ctx context.Context) error {
 		return err
 	}
 	d.say("building images")
-	made, err := images.Make(ctx, images.Options{RepoDir: d.dir, Version: d.version, Commit: d.commit, Date: d.date, Platforms: platforms})
+	made, err := images.Make(ctx, images.Options{RepoDir: d.dir, Version: d.version, Commit: d.commit, Date: d.date,
+		Platforms: platforms})
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,8 @@ func (d *deployment) deploy(ctx context.Context) error {
 	}
 	d.say("artifacts/default is applied in context %s", d.context)
 	for _, program := range []string{"statefulset/website-apiserver", "deployment/website-controller"} {
-		if _, err := d.kubectl(ctx, "", "rollout", "status", "--namespace="+systemNamespace, rolloutTimeout, program); err != nil {
+		if _, err := d.kubectl(ctx, "", "rollout", "status", "--namespace="+systemNamespace, rolloutTimeout,
+			program); err != nil {
 			pods, _ := d.kubectl(ctx, "", "get", "pods", "--namespace="+systemNamespace)
 			return fmt.Errorf("%w\n%s", err, pods)
 		}
@@ -148,7 +150,8 @@ func (d *deployment) platforms(ctx context.Context) ([]images.Platform, error) {
 		return nil, fmt.Errorf("the cluster of context %q has no nodes", d.context)
 	}
 	if d.loader != nil && len(architectures) > 1 {
-		return nil, fmt.Errorf("nodes are of %s: name a registry that they pull from (REGISTRY)", strings.Join(architectures, " and "))
+		return nil, fmt.Errorf("nodes are of %s: name a registry that they pull from (REGISTRY)",
+			strings.Join(architectures, " and "))
 	}
 	var platforms []images.Platform
 	for _, architecture := range architectures {
@@ -218,7 +221,8 @@ func (d *deployment) overlay() (string, error) {
 	for _, program := range images.Programs {
 		reference := d.reference(program)
 		i := strings.LastIndex(reference, ":")
-		replaced = append(replaced, map[string]string{"name": program.Image, "newName": reference[:i], "newTag": reference[i+1:]})
+		replaced = append(replaced, map[string]string{"name": program.Image, "newName": reference[:i],
+			"newTag": reference[i+1:]})
 	}
 	label := fmt.Sprintf(`[{"op": "add", "path": "/metadata/labels/%s", "value": %q}]`,
 		strings.ReplaceAll(managedBy, "/", "~1"), managedByDeploy)
@@ -230,7 +234,9 @@ func (d *deployment) overlay() (string, error) {
 			"patches": []map[string]any{{"target": map[string]string{"kind": "Namespace"}, "patch": label}},
 		},
 		// The image of the agent is in a variable of website-controller.
-		"images.yaml": map[string]any{"images": []map[string]string{{"path": "spec/template/spec/containers[]/env[]/value", "kind": "Deployment"}}},
+		"images.yaml": map[string]any{
+			"images": []map[string]string{{"path": "spec/template/spec/containers[]/env[]/value", "kind": "Deployment"}},
+		},
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("creating the overlay: %w", err)

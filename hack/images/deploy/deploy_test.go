@@ -153,7 +153,8 @@ func TestPlatforms(t *testing.T) {
 				d.loader = loaderOf(d.context)
 			}
 			platforms, err := d.platforms(t.Context())
-			if len(platforms) != test.want || (err == nil) != (test.error == "") || err != nil && !strings.Contains(err.Error(), test.error) {
+			if len(platforms) != test.want || (err == nil) != (test.error == "") ||
+				err != nil && !strings.Contains(err.Error(), test.error) {
 				t.Errorf("platforms = %v, %v", platforms, err)
 			}
 		})
@@ -176,11 +177,15 @@ func TestTag(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	for name, test := range map[string]struct{ website, want string }{
-		"ready":       {`{"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}}`, ""},
-		"outdated":    {`{"metadata":{"generation":3},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}}`, "not observed"},
-		"new":         {`{"metadata":{"generation":1},"status":{"observedGeneration":1}}`, "no conditions"},
-		"starting":    {`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Unschedulable","message":"no nodes"}]}}`, "Unschedulable: no nodes"},
-		"unreachable": {`{"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Synced","status":"False","reason":"RepositoryUnreachable","message":"m"}]}}`, "cannot fetch the repository: RepositoryUnreachable: m"},
+		"ready": {`{"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready",` +
+			`"status":"True"}]}}`, ""},
+		"outdated": {`{"metadata":{"generation":3},"status":{"observedGeneration":2,"conditions":[{"type":"Ready",` +
+			`"status":"True"}]}}`, "not observed"},
+		"new": {`{"metadata":{"generation":1},"status":{"observedGeneration":1}}`, "no conditions"},
+		"starting": {`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Unschedulable","message":"no ` +
+			`nodes"}]}}`, "Unschedulable: no nodes"},
+		"unreachable": {`{"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Synced","status":"False",` +
+			`"reason":"RepositoryUnreachable","message":"m"}]}}`, "cannot fetch the repository: RepositoryUnreachable: m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ready([]byte(test.website))
@@ -198,7 +203,8 @@ func TestReady(t *testing.T) {
 func TestManifest(t *testing.T) {
 	d := deployment{dir: "../../.."}
 	manifest, repository, err := d.manifest()
-	if err != nil || !strings.HasPrefix(repository, "https://") || !strings.Contains(manifest, "repository: "+repository+"\n") {
+	if err != nil || !strings.HasPrefix(repository, "https://") ||
+		!strings.Contains(manifest, "repository: "+repository+"\n") {
 		t.Errorf("manifest = %s, %s, %v", manifest, repository, err)
 	}
 	if !strings.Contains(manifest, "metadata:\n  labels: {app.kubernetes.io/managed-by: make-deploy}\n  name: hello\n") {
@@ -206,7 +212,8 @@ func TestManifest(t *testing.T) {
 	}
 	d.repository = "http://git.example.com/site.git"
 	manifest, repository, err = d.manifest()
-	if err != nil || repository != d.repository || !strings.Contains(manifest, `repository: "http://git.example.com/site.git"`+"\n") {
+	if err != nil || repository != d.repository ||
+		!strings.Contains(manifest, `repository: "http://git.example.com/site.git"`+"\n") {
 		t.Errorf("manifest = %s, %s, %v", manifest, repository, err)
 	}
 }

@@ -50,7 +50,8 @@ func push(ctx context.Context, reference string, index v1.ImageIndex) error {
 	if err != nil {
 		return fmt.Errorf("REGISTRY: %w", err)
 	}
-	if err := remote.WriteIndex(parsed, index, remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithContext(ctx)); err != nil {
+	if err := remote.WriteIndex(parsed, index, remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithContext(ctx)); err != nil {
 		return fmt.Errorf("pushing %s: %w", reference, err)
 	}
 	return nil

@@ -31,8 +31,10 @@ func command(ctx context.Context, args []string) error {
 	flags.StringVar(&d.dir, "repo", ".", "the checkout")
 	flags.StringVar(&d.context, "context", "", "the kubeconfig context (default: the current one)")
 	flags.StringVar(&d.registry, "registry", "", "where images are pushed, as in registry.example.com/kubesites")
-	flags.StringVar(&load, "load", "", "the command that loads an image archive into the nodes, which is its last argument")
-	flags.StringVar(&d.repository, "repository", "", "the git repository to publish (default: that of artifacts/examples/hello.yaml)")
+	flags.StringVar(&load, "load", "", "the command that loads an image archive into the nodes, which is its "+
+		"last argument")
+	flags.StringVar(&d.repository, "repository", "",
+		"the git repository to publish (default: that of artifacts/examples/hello.yaml)")
 	flags.StringVar(&d.version, "version", "", "the version that the programs report")
 	flags.StringVar(&d.commit, "commit", "unknown", "the commit that the programs report")
 	flags.Int64Var(&date, "date", 0, "the time of the images, in seconds since 1970")
@@ -60,7 +62,8 @@ func command(ctx context.Context, args []string) error {
 		d.loader = &loader{about: "context " + d.context, command: strings.Fields(load)}
 	} else if d.registry == "" {
 		if d.loader = loaderOf(d.context); d.loader == nil {
-			return fmt.Errorf("the context %q is not one of kind, k3d or minikube: name a registry that its nodes pull from (make deploy REGISTRY=registry.example.com/NAME),"+
+			return fmt.Errorf("the context %q is not one of kind, k3d or minikube: name a registry that its nodes pull from "+
+				"(make deploy REGISTRY=registry.example.com/NAME),"+
 				" or the command that loads an image archive (make deploy LOAD='k3s ctr images import')", d.context)
 		}
 	}

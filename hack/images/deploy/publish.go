@@ -63,10 +63,12 @@ func (d *deployment) publish(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("website %s publishes %s: %w\nThe installation is complete. To publish another repository: make deploy REPO=https://git.example.com/site.git", siteName, repository, err)
+		return fmt.Errorf("website %s publishes %s: %w\nThe installation is complete. To publish another repository: make "+
+			"deploy REPO=https://git.example.com/site.git", siteName, repository, err)
 	}
 	d.say("website %s publishes %s", siteName, repository)
-	fmt.Printf("\nTo open its page at http://127.0.0.1:8080:\n\n  kubectl --context=%s port-forward --namespace=%s service/%s-npsvc 8080:80\n", d.context, siteNamespace, siteName)
+	fmt.Printf("\nTo open its page at http://127.0.0.1:8080:\n\n  kubectl --context=%s port-forward --namespace=%s "+
+		"service/%s-npsvc 8080:80\n", d.context, siteNamespace, siteName)
 	return nil
 }
 
@@ -77,7 +79,9 @@ func (d *deployment) manifest() (manifest, repository string, err error) {
 		return "", "", err
 	}
 	lines := strings.SplitAfter(string(data), "\n")
-	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "repository: ") })
+	i := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(strings.TrimSpace(line), "repository: ")
+	})
 	if i < 0 {
 		return "", "", errors.New("artifacts/examples/hello.yaml names no repository")
 	}

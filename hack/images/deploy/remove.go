@@ -60,7 +60,8 @@ func (d *deployment) remove(ctx context.Context) error {
 			"To come back: make deploy. To remove it too: make undeploy ALL=1\n", systemNamespace)
 		return nil
 	}
-	if _, err := d.kubectl(ctx, "", "delete", "namespace", systemNamespace, "--ignore-not-found", rolloutTimeout); err != nil {
+	if _, err := d.kubectl(ctx, "", "delete", "namespace", systemNamespace, "--ignore-not-found",
+		rolloutTimeout); err != nil {
 		return err
 	}
 	d.say("namespace %s is deleted", systemNamespace)

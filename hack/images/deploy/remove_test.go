@@ -17,8 +17,10 @@ const (
 	getWebsites  = "get " + websites + " --all-namespaces"
 	getPods      = "get pods"
 	uninstall    = "exec --namespace=website-system statefulset/website-apiserver -- /website-apiserver uninstall"
-	disable      = "annotate service --namespace=website-system website-apiserver --overwrite mycontroller.nevermosby.io/registration=Disabled"
-	deleteAPI    = "delete apiservice --ignore-not-found v1beta1.mycontroller.nevermosby.io v1alpha1.mycontroller.nevermosby.io"
+	disable      = "annotate service --namespace=website-system website-apiserver --overwrite " +
+		"mycontroller.nevermosby.io/registration=Disabled"
+	deleteAPI = "delete apiservice --ignore-not-found v1beta1.mycontroller.nevermosby.io " +
+		"v1alpha1.mycontroller.nevermosby.io"
 	deleteAll    = "delete --ignore-not-found -f -"
 	deleteSystem = "delete namespace website-system"
 )
@@ -27,7 +29,8 @@ const (
 func TestRemove(t *testing.T) {
 	const (
 		getAPI    = "get --raw=/apis/mycontroller.nevermosby.io/v1beta1"
-		deleteOwn = "delete " + websites + " --namespace=default --cascade=foreground --selector=app.kubernetes.io/managed-by=make-deploy"
+		deleteOwn = "delete " + websites + " --namespace=default --cascade=foreground " +
+			"--selector=app.kubernetes.io/managed-by=make-deploy"
 	)
 	for name, test := range map[string]struct {
 		answers map[string]string
@@ -36,20 +39,24 @@ func TestRemove(t *testing.T) {
 		error   string
 	}{
 		"no other sites": {
-			want: []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", "kustomize", deleteAll, deleteAPI, deleteSystem},
+			want: []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", "kustomize",
+				deleteAll, deleteAPI, deleteSystem},
 		},
 		"other sites": {
 			answers: map[string]string{getSites: "deployment.apps/shop", getWebsites: "website/shop"},
-			want:    []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, "kustomize", deleteAll, deleteAPI},
+			want: []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, "kustomize",
+				deleteAll, deleteAPI},
 		},
 		"a Website without a Deployment": {
 			answers: map[string]string{getWebsites: "website/shop"},
-			want:    []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, "kustomize", deleteAll, deleteAPI},
+			want: []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, "kustomize",
+				deleteAll, deleteAPI},
 		},
 		"all": {
 			all: true,
 			want: []string{
-				getNamespace, getAPI, "delete " + websites + " --all --all-namespaces", getSites, getWebsites, uninstall + " --minimum-age=0s",
+				getNamespace, getAPI, "delete " + websites + " --all --all-namespaces", getSites, getWebsites,
+				uninstall + " --minimum-age=0s",
 				"kustomize", deleteAll, deleteAPI, deleteSystem,
 			},
 		},
@@ -60,40 +67,47 @@ func TestRemove(t *testing.T) {
 		"an API that is not served, all": {
 			answers: map[string]string{getAPI: "error: ServiceUnavailable", getWebsites: "error: ServiceUnavailable"},
 			all:     true,
-			want:    []string{getNamespace, getAPI, getSites, getWebsites, uninstall + " --minimum-age=0s", "kustomize", deleteAll, deleteAPI, deleteSystem},
+			want: []string{getNamespace, getAPI, getSites, getWebsites, uninstall + " --minimum-age=0s", "kustomize",
+				deleteAll, deleteAPI, deleteSystem},
 		},
 		"sites, and a command that fails": {
-			answers: map[string]string{getSites: "deployment.apps/shop", getPods: "pod/website-apiserver-0", uninstall: "error: timed out"},
-			want:    []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, getPods},
-			error:   "timed out\nThere may be sites",
+			answers: map[string]string{getSites: "deployment.apps/shop", getPods: "pod/website-apiserver-0",
+				uninstall: "error: timed out"},
+			want:  []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, getPods},
+			error: "timed out\nThere may be sites",
 		},
 		"unknown sites, and a command that fails": {
-			answers: map[string]string{getWebsites: "error: ServiceUnavailable", getPods: "pod/website-apiserver-0", uninstall: "error: timed out"},
-			want:    []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, getPods},
-			error:   "statefulset/website-apiserver --replicas=0, and make undeploy",
+			answers: map[string]string{getWebsites: "error: ServiceUnavailable", getPods: "pod/website-apiserver-0",
+				uninstall: "error: timed out"},
+			want:  []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, getPods},
+			error: "statefulset/website-apiserver --replicas=0, and make undeploy",
 		},
 		"sites, and no pod": {
 			answers: map[string]string{getSites: "deployment.apps/shop", uninstall: "error: no pod"},
-			want:    []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, getPods, disable, deleteAPI, "kustomize", deleteAll, deleteAPI},
+			want: []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall, getPods, disable, deleteAPI,
+				"kustomize", deleteAll, deleteAPI},
 		},
 		"no sites, and a command that fails": {
 			answers: map[string]string{uninstall: "error: timed out", getPods: "pod/website-apiserver-0"},
 			want: []string{
-				getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", getPods, disable, deleteAPI,
+				getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", getPods,
+				disable, deleteAPI,
 				"kustomize", deleteAll, deleteAPI, deleteSystem,
 			},
 		},
 		"no Service": {
 			answers: map[string]string{uninstall: "error: no pod", disable: "error: Error from server (NotFound): services"},
 			want: []string{
-				getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", getPods, disable, deleteAPI,
+				getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", getPods,
+				disable, deleteAPI,
 				"kustomize", deleteAll, deleteAPI, deleteSystem,
 			},
 		},
 		"a Service that cannot be changed": {
 			answers: map[string]string{uninstall: "error: no pod", disable: "error: Error from server (Forbidden): services"},
-			want:    []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s", getPods, disable},
-			error:   "Forbidden",
+			want: []string{getNamespace, getAPI, deleteOwn, getSites, getWebsites, uninstall + " --minimum-age=0s",
+				getPods, disable},
+			error: "Forbidden",
 		},
 		"another installation": {
 			answers: map[string]string{getNamespace: "by "},
@@ -137,7 +151,8 @@ func requireCalls(t *testing.T, calls, want []string) {
 func TestDeployElsewhere(t *testing.T) {
 	called := standIns(t, map[string]string{getNamespace: "by Helm"})
 	d := deployment{context: "mine", dir: "../../..", start: time.Now()}
-	if err := d.deploy(t.Context()); err == nil || !strings.Contains(err.Error(), "in context mine was not created by make deploy") || !strings.Contains(err.Error(), "helm") {
+	if err := d.deploy(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"in context mine was not created by make deploy") || !strings.Contains(err.Error(), "helm") {
 		t.Errorf("deploy = %v", err)
 	}
 	requireCalls(t, called(), []string{getNamespace})
@@ -158,7 +173,8 @@ func TestPublish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			called := standIns(t, map[string]string{
 				getHello + " --namespace=default --ignore-not-found": test.created,
-				getHello + " --namespace=default -o json":            `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`,
+				getHello + " --namespace=default -o json": `{"status":{"conditions":[{"type":"Ready",` +
+					`"status":"True"}]}}`,
 			})
 			d := deployment{context: "mine", dir: "../../..", repository: test.repository, start: time.Now()}
 			err := d.publish(t.Context())

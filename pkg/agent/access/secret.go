@@ -37,7 +37,8 @@ func readSecret(dir string) (secret, error) {
 	}
 	before := version()
 	var read secret
-	for key, content := range map[string]*[]byte{UsernameKey: &read.username, PasswordKey: &read.password, HtpasswdKey: &read.htpasswd} {
+	for key, content := range map[string]*[]byte{UsernameKey: &read.username, PasswordKey: &read.password,
+		HtpasswdKey: &read.htpasswd} {
 		data, err := os.ReadFile(filepath.Join(dir, before, key))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -60,6 +61,7 @@ func (s secret) isMissing() bool {
 
 // digest tells whether the Secret has changed, without keeping it.
 func (s secret) digest() [sha256.Size]byte {
-	content := fmt.Appendf(nil, "%q %t %q %t %q %t", s.username, s.username != nil, s.password, s.password != nil, s.htpasswd, s.htpasswd != nil)
+	content := fmt.Appendf(nil, "%q %t %q %t %q %t", s.username, s.username != nil, s.password, s.password != nil,
+		s.htpasswd, s.htpasswd != nil)
 	return sha256.Sum256(content)
 }

@@ -119,7 +119,8 @@ func checkLines(file []byte) ([]byte, error) {
 			return nil, fmt.Errorf("the key %s, line %d: %w", HtpasswdKey, i+1, err)
 		}
 		if !isHash(hashed) {
-			return nil, fmt.Errorf("the key %s, line %d: the user name must be followed by ':' and a hash of the format $apr1$, %s or %s", HtpasswdKey, i+1, saltedSHA, unsaltedSHA)
+			return nil, fmt.Errorf("the key %s, line %d: the user name must be followed by ':' and a hash of the format "+
+				"$apr1$, %s or %s", HtpasswdKey, i+1, saltedSHA, unsaltedSHA)
 		}
 		if before, found := first[name]; found {
 			// nginx would use the first only.

@@ -18,7 +18,8 @@ func (r *Repository) Check(ctx context.Context) error {
 	}
 	for _, program := range needed {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("the image has no %s: use one with a shell, git %s or later, and ssh: %w", program, minVersion, err)
+			return fmt.Errorf("the image has no %s: use one with a shell, git %s or later, and ssh: %w", program,
+				minVersion, err)
 		}
 	}
 	output, err := exec.CommandContext(ctx, "git", "version").Output()

@@ -13,13 +13,16 @@ func TestMessage(t *testing.T) {
 	o := newOrigin(t)
 	server := o.serve()
 	r := newRepository(t, server.url(o), ofPath("p"))
-	for name, want := range map[string]string{"short": "An author\x00A subject", "long": "An author\x00" + strings.Repeat("x", 1<<20)} {
+	for name, want := range map[string]string{"short": "An author\x00A subject",
+		"long": "An author\x00" + strings.Repeat("x", 1<<20)} {
 		_, subject, _ := strings.Cut(want, "\x00")
 		o.git(strings.NewReader("commit refs/heads/main\nauthor An author <a@example.com> 1700000000 +0000\n"+
-			"committer c <c@example.com> 1700000000 +0000\ndata <<END\n"+subject+"\n\nbody\nEND\nM 644 inline p/a\ndata 1\nx\n"), "fast-import", "--quiet", "--force")
+			"committer c <c@example.com> 1700000000 +0000\ndata <<END\n"+subject+"\n\nbody\nEND\nM 644 inline p/a\ndata 1\nx\n"),
+			"fast-import", "--quiet", "--force")
 		tree, _ := r.sync(t, "HEAD")
 		author, subject, err := r.Message(t.Context(), tree)
-		if got := strings.TrimSpace(author) + "\x00" + strings.TrimSpace(subject); err != nil || got[:min(len(got), 100)] != want[:min(len(want), 100)] || len(got) > 1100 {
+		if got := strings.TrimSpace(author) + "\x00" + strings.TrimSpace(subject); err != nil ||
+			got[:min(len(got), 100)] != want[:min(len(want), 100)] || len(got) > 1100 {
 			t.Errorf("%s: %.100q, %v", name, got, err)
 		}
 	}
@@ -37,7 +40,8 @@ func TestCheck(t *testing.T) {
 		url      string
 		want     string
 	}{
-		"all":          {map[string]string{"sh": "", "git": "echo git version 2.47.1", "ssh": ""}, "ssh://git@example.com/a", ""},
+		"all": {map[string]string{"sh": "", "git": "echo git version 2.47.1", "ssh": ""},
+			"ssh://git@example.com/a", ""},
 		"no ssh":       {map[string]string{"sh": "", "git": "echo git version 2.47.1"}, "git@example.com:a", "no ssh"},
 		"none needed":  {map[string]string{"sh": "", "git": "echo git version 3.0.rc1"}, "https://example.com/a", ""},
 		"no git":       {map[string]string{"sh": "", "ssh": ""}, "https://example.com/a", "no git"},

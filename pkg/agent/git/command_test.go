@@ -16,8 +16,9 @@ func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	evil := filepath.Join(dir, "evil")
 	for name, content := range map[string]string{
-		".gitconfig": "[alias]\nrev-parse = !touch " + evil + "\n[credential]\nhelper = !touch " + evil + "\n[core]\nsshCommand = touch " + evil + "\n[url \"file:///\"]\ninsteadOf = http://\n",
-		".netrc":     "machine 127.0.0.1 login a password b\n",
+		".gitconfig": "[alias]\nrev-parse = !touch " + evil + "\n[credential]\nhelper = !touch " + evil +
+			"\n[core]\nsshCommand = touch " + evil + "\n[url \"file:///\"]\ninsteadOf = http://\n",
+		".netrc": "machine 127.0.0.1 login a password b\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -41,13 +42,15 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("the configuration has %q", line)
 		}
 	}
-	for _, want := range []string{"core.hookspath=/dev/null", "fetch.recursesubmodules=false", "transfer.bundleuri=false", "promisor.acceptfromserver=None", "gc.auto=0"} {
+	for _, want := range []string{"core.hookspath=/dev/null", "fetch.recursesubmodules=false", "transfer.bundleuri=false",
+		"promisor.acceptfromserver=None", "gc.auto=0"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the configuration lacks %s", want)
 		}
 	}
 	variables := strings.Join(r.environment(command{protocols: "https"}), "\n")
-	for _, want := range []string{"HOME=" + r.path(homeDir), "LC_ALL=C", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=https\n", "GIT_CONFIG_GLOBAL=/dev/null", "-F /dev/null", "StrictHostKeyChecking=yes"} {
+	for _, want := range []string{"HOME=" + r.path(homeDir), "LC_ALL=C", "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=https\n", "GIT_CONFIG_GLOBAL=/dev/null", "-F /dev/null", "StrictHostKeyChecking=yes"} {
 		if !strings.Contains(variables+"\n", want) {
 			t.Errorf("the environment lacks %s", want)
 		}
@@ -61,7 +64,8 @@ func TestEnvironment(t *testing.T) {
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	content := files{"x": "x", ".gitattributes": "* filter=lfs diff=evil merge=evil\n", ".lfsconfig": "[lfs]\nurl = x\n", "hooks/post-checkout": "#!/bin/sh\nexit 1\n"}
+	content := files{"x": "x", ".gitattributes": "* filter=lfs diff=evil merge=evil\n", ".lfsconfig": "[lfs]\nurl = x\n",
+		"hooks/post-checkout": "#!/bin/sh\nexit 1\n"}
 	o.commit(content)
 	if _, got := newRepository(t, o.serve().url(o)).sync(t, "HEAD"); got["x"] != "x" {
 		t.Errorf("checked out %q", got)
@@ -78,8 +82,10 @@ func TestNoLazyFetch(t *testing.T) {
 	r.sync(t, "HEAD")
 	s.set(nil)
 	// As a server that names itself a promisor would like it.
-	named := []string{"-c", "remote.origin.promisor=true", "-c", "remote.origin.url=" + s.url(o), "cat-file", "-p", trackedRef + ":y"}
-	for _, args := range [][]string{named, {"fetch", s.url(o)}, {"cat-file", "-p", trackedRef + ":y"}, {"checkout-index", "--all"}, {"log", "-p", trackedRef}, {"fsck"}} {
+	named := []string{"-c", "remote.origin.promisor=true", "-c", "remote.origin.url=" + s.url(o), "cat-file", "-p",
+		trackedRef + ":y"}
+	for _, args := range [][]string{named, {"fetch", s.url(o)}, {"cat-file", "-p", trackedRef + ":y"},
+		{"checkout-index", "--all"}, {"log", "-p", trackedRef}, {"fsck"}} {
 		_, _ = r.run(t.Context(), command{args: args})
 	}
 	if s.bytes() > 0 || len(s.requests) > 0 {
@@ -96,7 +102,9 @@ func TestMemory(t *testing.T) {
 	r.sync(t, "HEAD")
 	r.Memory = 32 << 20
 	// hash-object holds its input in memory.
-	_, err := r.run(t.Context(), command{args: []string{"hash-object", "--stdin"}, stdin: bytes.NewReader(make([]byte, 64<<20))})
+	_, err := r.run(
+		t.Context(), command{args: []string{"hash-object", "--stdin"}, stdin: bytes.NewReader(make([]byte, 64<<20))},
+	)
 	if !isReason(err, ReasonMemory) {
 		t.Errorf("%v", err)
 	}
@@ -113,7 +121,9 @@ func TestKilled(t *testing.T) {
 	if !isReason(err, ReasonMemory) {
 		t.Errorf("%v", err)
 	}
-	_, err = r.run(t.Context(), command{args: []string{"-c", "alias.x=!echo error: index-pack died of signal 9 >&2; exit 128", "x"}})
+	_, err = r.run(
+		t.Context(), command{args: []string{"-c", "alias.x=!echo error: index-pack died of signal 9 >&2; exit 128", "x"}},
+	)
 	if !isReason(err, ReasonMemory) {
 		t.Errorf("%v", err)
 	}
@@ -149,17 +159,22 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]command{
-		"record": {args: []string{"-c", "alias.x=!yes | tr -d '\\n'", "x"}, stdout: &records{separator: '\n', each: func(string) error { return nil }}},
-		"each":   {args: []string{"-c", "alias.x=!yes", "x"}, stdout: &records{separator: '\n', each: func(string) error { return fmt.Errorf("printed more than expected") }}},
+		"record": {args: []string{"-c", "alias.x=!yes | tr -d '\\n'", "x"},
+			stdout: &records{separator: '\n', each: func(string) error { return nil }}},
+		"each": {args: []string{"-c", "alias.x=!yes", "x"},
+			stdout: &records{separator: '\n', each: func(string) error { return fmt.Errorf("printed more than expected") }}},
 	} {
 		if _, err := r.run(t.Context(), c); !strings.Contains(fmt.Sprint(errors.Unwrap(asError(err))), "printed") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if output, err := r.run(t.Context(), command{args: []string{"-c", "alias.x=!yes | head -c 1000000", "x"}}); err != nil || len(output) > maxPrinted {
+	if output, err := r.run(t.Context(),
+		command{args: []string{"-c", "alias.x=!yes | head -c 1000000", "x"}}); err != nil || len(output) > maxPrinted {
 		t.Errorf("%d bytes of output, %v", len(output), err)
 	}
-	if _, err := r.run(t.Context(), command{args: []string{"-c", "alias.x=!yes | head -c 1000000 >&2; exit 1", "x"}}); len(err.Error()) > 1000 {
+	if _, err := r.run(
+		t.Context(), command{args: []string{"-c", "alias.x=!yes | head -c 1000000 >&2; exit 1", "x"}},
+	); len(err.Error()) > 1000 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 }

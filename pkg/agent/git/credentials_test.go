@@ -40,18 +40,23 @@ func TestPassword(t *testing.T) {
 		want      []string
 		cause     Reason
 	}{
-		"public submodule":           {submodule: "same/public", want: []string{own}},
-		"of the repository":          {submodule: "same" + others, want: []string{own}, cause: ReasonAuthentication},
-		"of the host":                {wholeHost: true, submodule: "same" + others, want: []string{own, others}},
-		"of the host, on another":    {wholeHost: true, submodule: "another" + others, want: []string{own}, cause: ReasonAuthentication},
-		"of the host, without TLS":   {wholeHost: true, submodule: "plain" + others, want: []string{own}, cause: ReasonAuthentication},
-		"of the host, same path":     {wholeHost: true, submodule: "another" + own, want: []string{own}, cause: ReasonAuthentication},
-		"of the repository, through": {submodule: "same" + own + ".git/../other", want: []string{own}, cause: ReasonAuthentication},
-		"a longer path":              {submodule: "same" + own + ".git/x", want: []string{own}, cause: ReasonAuthentication},
+		"public submodule":  {submodule: "same/public", want: []string{own}},
+		"of the repository": {submodule: "same" + others, want: []string{own}, cause: ReasonAuthentication},
+		"of the host":       {wholeHost: true, submodule: "same" + others, want: []string{own, others}},
+		"of the host, on another": {wholeHost: true, submodule: "another" + others, want: []string{own},
+			cause: ReasonAuthentication},
+		"of the host, without TLS": {wholeHost: true, submodule: "plain" + others, want: []string{own},
+			cause: ReasonAuthentication},
+		"of the host, same path": {wholeHost: true, submodule: "another" + own, want: []string{own},
+			cause: ReasonAuthentication},
+		"of the repository, through": {submodule: "same" + own + ".git/../other", want: []string{own},
+			cause: ReasonAuthentication},
+		"a longer path": {submodule: "same" + own + ".git/x", want: []string{own}, cause: ReasonAuthentication},
 	} {
 		t.Run(name, func(t *testing.T) {
 			same, another, plain := serve(overTLS), serve(overTLS), serve()
-			address := strings.NewReplacer("another/", another.URL+"/", "same/", same.URL+"/", "plain/", plain.URL+"/").Replace(test.submodule) + ".git"
+			address := strings.NewReplacer("another/", another.URL+"/", "same/", same.URL+"/", "plain/", plain.URL+"/").
+				Replace(test.submodule) + ".git"
 			site.commit(files{"m": "@" + module, ".gitmodules": declare("m", address)})
 			r := newRepository(t, same.url(site), asReader(t, same), withModules(SubmodulesRecursive))
 			if test.submodule == "same/public" {
@@ -112,7 +117,8 @@ func TestPasswordAfterRedirect(t *testing.T) {
 			http.Redirect(w, r, asking.URL+r.URL.RequestURI(), http.StatusFound)
 		}))
 		_, err := newRepository(t, leading.URL+"/site.git", asReader(t, leading)).Fetch(t.Context(), "HEAD")
-		if want := map[bool]Reason{true: ReasonAuthentication, false: ReasonDowngrade}[tls]; !isReason(err, want) || sent != "" {
+		if want := map[bool]Reason{true: ReasonAuthentication, false: ReasonDowngrade}[tls]; !isReason(err, want) ||
+			sent != "" {
 			t.Errorf("redirected with TLS %t: sent %q: %v", tls, sent, err)
 		}
 		asking.Close()
@@ -176,7 +182,8 @@ func TestResolveURL(t *testing.T) {
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"https://h/a": "https", "http://h/a": "http:https", "ssh://h/a": "ssh", "git@h:a": "ssh", "h:a/b": "ssh", "file:///a": "", "/a": "", "a": "",
+		"https://h/a": "https", "http://h/a": "http:https", "ssh://h/a": "ssh", "git@h:a": "ssh", "h:a/b": "ssh",
+		"file:///a": "", "/a": "", "a": "",
 		"ext::sh -c x": "", "git://h/a": "", "-oProxyCommand=x:y": "", "https://h/a\nb": "", "fd::3": "", "ftp://h/a": "",
 	} {
 		if got, err := protocolsOf(address); got != want || (err != nil) != (want == "") {
@@ -207,7 +214,8 @@ func TestSSH(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	mixed := strings.Replace(readFile(t, other.knownHosts), other.address[strings.LastIndex(other.address, ":"):], good.address[strings.LastIndex(good.address, ":"):], 1)
+	mixed := strings.Replace(readFile(t, other.knownHosts), other.address[strings.LastIndex(other.address, ":"):],
+		good.address[strings.LastIndex(good.address, ":"):], 1)
 	for name, test := range map[string]struct {
 		address, path, key, hosts string
 		want                      Reason

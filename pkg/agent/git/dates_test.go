@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestDates: the modification time of a file is made of its content and the revision, on each replica and after each push.
+// TestDates: the modification time of a file is made of its content and the revision, on each replica and after each
+// push.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -40,7 +41,8 @@ func TestDates(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		if !date(two, name).Equal(date(one, name)) || date(other, name).Equal(date(one, name)) {
-			t.Errorf("%s has the dates %v, %v, and with another revision %v", name, date(one, name), date(two, name), date(other, name))
+			t.Errorf("%s has the dates %v, %v, and with another revision %v", name, date(one, name), date(two, name),
+				date(other, name))
 		}
 	}
 	if date(one, "b").Equal(b) {

@@ -50,7 +50,8 @@ func TestFetch(t *testing.T) {
 				if s.TLS != nil {
 					r.CAFile = s.caFile(t)
 				}
-				for _, content := range []files{before, {"public/a b é/index.html": "two", "public/a b é/new": "n", "other": random(100_000)}} {
+				for _, content := range []files{before,
+					{"public/a b é/index.html": "two", "public/a b é/new": "n", "other": random(100_000)}} {
 					commit := o.commit(content)
 					o.git(nil, "update-server-info")
 					tree, got := r.sync(t, "refs/heads/main")

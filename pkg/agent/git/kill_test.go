@@ -89,7 +89,8 @@ func TestDamage(t *testing.T) {
 		"a file":      write("worktree/p/a", "another"),
 		"index":       write("index", "DIRC"),
 		"locks": func(t *testing.T, root string) {
-			for _, name := range []string{"repository/shallow.lock", "index.lock", "repository/refs/website/head.lock", "repository/packed-refs.lock", "repository/objects/pack/tmp_pack_x"} {
+			for _, name := range []string{"repository/shallow.lock", "index.lock", "repository/refs/website/head.lock",
+				"repository/packed-refs.lock", "repository/objects/pack/tmp_pack_x"} {
 				write(name, "x")(t, root)
 			}
 		},

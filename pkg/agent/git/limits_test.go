@@ -23,7 +23,8 @@ func TestTooLarge(t *testing.T) {
 	for name, content := range map[string]files{
 		"pack":       {"p/index.html": "two", "p/random": random(3 << 20)},
 		"compressed": {"p/index.html": "two", "p/zero": strings.Repeat("0", 8<<20)},
-		"in parts":   {"p/1": random(600 << 10), "p/2": random(600 << 10), "p/3": random(600 << 10), "p/4": random(600 << 10)},
+		"in parts": {"p/1": random(600 << 10), "p/2": random(600 << 10), "p/3": random(600 << 10),
+			"p/4": random(600 << 10)},
 		"many files": many,
 	} {
 		for how, serve := range map[string]func(*server){"": func(*server) {}, "dumb": dumb} {
@@ -36,7 +37,8 @@ func TestTooLarge(t *testing.T) {
 					o := newOrigin(t, "pack.packSizeLimit=1m")
 					o.commit(small)
 					o.git(nil, "update-server-info")
-					r := newRepository(t, o.serve(serve).url(o), withRoom(2<<20), ofPath(path), func(options *Options) { options.MaxFiles = 100 })
+					r := newRepository(t, o.serve(serve).url(o), withRoom(2<<20), ofPath(path),
+						func(options *Options) { options.MaxFiles = 100 })
 					r.sync(t, "HEAD")
 					o.commit(content)
 					o.git(nil, "update-server-info")
@@ -157,7 +159,8 @@ func TestMonths(t *testing.T) {
 			o := newOrigin(t, "gc.auto=0")
 			var stream strings.Builder
 			for i := range pushes {
-				o.writeCommit(&stream, "main", false, files{"p/changes": random(size), "p/stays": "x", fmt.Sprintf("p/%d", i%10): random(size)})
+				o.writeCommit(&stream, "main", false,
+					files{"p/changes": random(size), "p/stays": "x", fmt.Sprintf("p/%d", i%10): random(size)})
 				fmt.Fprintf(&stream, "reset refs/heads/n%d\nfrom refs/heads/main\n\n", i)
 			}
 			o.git(strings.NewReader(stream.String()), "fast-import", "--quiet")
@@ -184,7 +187,8 @@ func TestMonths(t *testing.T) {
 			fresh := newRepository(t, s.url(o), ofPath(path))
 			fresh.sync(t, fmt.Sprintf("refs/heads/n%d", pushes-1))
 			small, err := fresh.Size()
-			t.Logf("%d pushes of %d bytes in all: %d bytes at most, a fresh clone has %d; the server sent %d", pushes, total, most, small, s.bytes())
+			t.Logf("%d pushes of %d bytes in all: %d bytes at most, a fresh clone has %d; the server sent %d", pushes, total,
+				most, small, s.bytes())
 			if err != nil || most > 3*small {
 				t.Errorf("more than three times a fresh clone: %v", err)
 			}

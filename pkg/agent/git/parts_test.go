@@ -16,21 +16,34 @@ func TestPath(t *testing.T) {
 		content files
 		want    []string
 	}{
-		"no links":             {"p", files{"p/a/1": "1", "q/2": "2"}, []string{"p/a/1"}},
-		"attributes above":     {"p/q", files{"p/q/1": "1", ".gitattributes": "*", "p/.gitattributes": "*", "r/.gitattributes": "*"}, []string{"p/q/1", ".gitattributes", "p/.gitattributes"}},
-		"file behind a link":   {"p", files{"p/l": "-> ../q/2", "q/2": "2", "q/3": "3", "q/.gitattributes": "*"}, []string{"p/l", "q/2", "q/.gitattributes"}},
-		"directory":            {"p", files{"p/l": "-> ../q/d", "q/d/2": "2", "q/d/e/4": "4", "q/3": "3"}, []string{"p/l", "q/d/2", "q/d/e/4"}},
-		"link to a link":       {"p", files{"p/l": "-> ../q/l", "q/l": "-> d/m", "q/d/m": "-> ../../r/5", "r/5": "5", "r/6": "6"}, []string{"p/l", "q/l", "q/d/m", "r/5"}},
-		"link on the way":      {"p", files{"p/l": "-> ../q/l/x", "q/l": "-> ../r", "r/x": "5", "r/6": "6"}, []string{"p/l", "q/l", "r/x"}},
-		"links in directories": {"p", files{"p/l": "-> ../q", "q/l": "-> ../r/7", "r/7": "7", "r/6": "6"}, []string{"p/l", "q/l", "r/7"}},
-		"out of it":            {"p", files{"p/l": "-> ../../etc/passwd", "p/m": "-> /etc/passwd", "p/n": "-> ../missing", "q/1": "1"}, []string{"p/l", "p/m", "p/n"}},
-		"loops":                {"p", files{"p/l": "-> ../q/l", "q/l": "-> ../p/l", "q/1": "1"}, []string{"p/l", "q/l"}},
-		"to the root":          {"p", files{"p/l": "-> ..", "q/1": "1"}, []string{"p/l", "q/1"}},
-		"a link is the path":   {"p", files{"p": "-> build/site", "build/site/1": "1", "build/2": "2"}, []string{"p", "build/site/1"}},
-		"a link is above it":   {"p/q", files{"p": "-> build", "build/q/1": "1", "build/2": "2"}, []string{"p", "build/q/1"}},
-		"strange names":        {"p *?[a]\"'", files{"p *?[a]\"'/é\n\t\\": "1", "p b/1": "1"}, []string{"p *?[a]\"'/é\n\t\\"}},
-		"letters and spaces":   {"my site/日本 docs", files{"my site/日本 docs/ü 1": "1", "my site/日本 docs/l": "-> ../other ö/a b", "my site/other ö/a b": "2", "my site/x": "3"}, []string{"my site/日本 docs/ü 1", "my site/日本 docs/l", "my site/other ö/a b"}},
-		"file in the way":      {"p", files{"p/l": "-> ../q/1/x", "q/1": "1"}, []string{"p/l"}},
+		"no links": {"p", files{"p/a/1": "1", "q/2": "2"}, []string{"p/a/1"}},
+		"attributes above": {"p/q", files{"p/q/1": "1", ".gitattributes": "*", "p/.gitattributes": "*",
+			"r/.gitattributes": "*"}, []string{"p/q/1", ".gitattributes", "p/.gitattributes"}},
+		"file behind a link": {"p", files{"p/l": "-> ../q/2", "q/2": "2", "q/3": "3", "q/.gitattributes": "*"},
+			[]string{"p/l", "q/2", "q/.gitattributes"}},
+		"directory": {"p", files{"p/l": "-> ../q/d", "q/d/2": "2", "q/d/e/4": "4", "q/3": "3"},
+			[]string{"p/l", "q/d/2", "q/d/e/4"}},
+		"link to a link": {"p", files{"p/l": "-> ../q/l", "q/l": "-> d/m", "q/d/m": "-> ../../r/5", "r/5": "5",
+			"r/6": "6"}, []string{"p/l", "q/l", "q/d/m", "r/5"}},
+		"link on the way": {"p", files{"p/l": "-> ../q/l/x", "q/l": "-> ../r", "r/x": "5", "r/6": "6"},
+			[]string{"p/l", "q/l", "r/x"}},
+		"links in directories": {"p", files{"p/l": "-> ../q", "q/l": "-> ../r/7", "r/7": "7", "r/6": "6"},
+			[]string{"p/l", "q/l", "r/7"}},
+		"out of it": {"p", files{"p/l": "-> ../../etc/passwd", "p/m": "-> /etc/passwd", "p/n": "-> ../missing",
+			"q/1": "1"}, []string{"p/l", "p/m", "p/n"}},
+		"loops":       {"p", files{"p/l": "-> ../q/l", "q/l": "-> ../p/l", "q/1": "1"}, []string{"p/l", "q/l"}},
+		"to the root": {"p", files{"p/l": "-> ..", "q/1": "1"}, []string{"p/l", "q/1"}},
+		"a link is the path": {"p", files{"p": "-> build/site", "build/site/1": "1", "build/2": "2"},
+			[]string{"p", "build/site/1"}},
+		"a link is above it": {"p/q", files{"p": "-> build", "build/q/1": "1", "build/2": "2"}, []string{"p", "build/q/1"}},
+		"strange names": {"p *?[a]\"'", files{"p *?[a]\"'/é\n\t\\": "1", "p b/1": "1"},
+			[]string{"p *?[a]\"'/é\n\t\\"}},
+		"letters and spaces": {
+			"my site/日本 docs", files{"my site/日本 docs/ü 1": "1", "my site/日本 docs/l": "-> ../other ö/a b",
+				"my site/other ö/a b": "2", "my site/x": "3"},
+			[]string{"my site/日本 docs/ü 1", "my site/日本 docs/l", "my site/other ö/a b"},
+		},
+		"file in the way": {"p", files{"p/l": "-> ../q/1/x", "q/1": "1"}, []string{"p/l"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +102,8 @@ func TestSmallPathOfLargeRepository(t *testing.T) {
 	r := newRepository(t, s.url(o), ofPath("site"))
 	r.sync(t, "HEAD")
 	size, err := r.Size()
-	t.Logf("a path of 40 kB in 8 MB takes %d bytes of transfer and %d of disk, and %d requests", s.bytes(), size, s.posts())
+	t.Logf("a path of 40 kB in 8 MB takes %d bytes of transfer and %d of disk, and %d requests",
+		s.bytes(), size, s.posts())
 	// The references, the commit with its directories, the files.
 	if err != nil || s.bytes() > 150_000 || size > 150_000 || s.posts() > 3 {
 		t.Errorf("more than expected: %v", err)
@@ -117,7 +131,8 @@ func TestID(t *testing.T) {
 	o.commit(base)
 	r := newRepository(t, o.serve().url(o), ofPath("p"))
 	before, _ := r.sync(t, "HEAD")
-	for name, changes := range map[string]bool{"p/1": true, "q/2": true, ".gitattributes": true, "r/3": false, "q/4": false, "p/.gitattributes": true} {
+	for name, changes := range map[string]bool{"p/1": true, "q/2": true, ".gitattributes": true, "r/3": false,
+		"q/4": false, "p/.gitattributes": true} {
 		content := maps.Clone(base)
 		content[name] = "changed"
 		o.commit(content)

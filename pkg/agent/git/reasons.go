@@ -47,33 +47,48 @@ const (
 
 // messages tell the user the remedy.
 var messages = map[Reason]string{
-	ReasonAuthentication:     "the server refuses the credentials, or requires some: check the Secret of spec.source.git.secretRef",
-	ReasonCAInvalid:          "the bundle of spec.source.git.caRef has no PEM certificate: correct the ConfigMap or Secret",
-	ReasonCAMissing:          "the bundle of spec.source.git.caRef does not exist: create the ConfigMap or Secret, with the key",
-	ReasonCertificate:        "the server's certificate is not trusted: set spec.source.git.caRef to the CA that has signed it, or renew it",
-	ReasonCommitInvalid:      "the commit has a file name that git does not check out: rename the file",
-	ReasonCommitRefused:      "the repository does not have this commit, or its server does not send it: correct the commit, or follow a branch",
-	ReasonCredentialsMissing: "the Secret of spec.source.git.secretRef lacks a key: add username and password, or ssh-privatekey",
-	ReasonDowngrade:          "the address, or one that the server redirects to, has a transport that is not allowed: use https or ssh",
-	ReasonEmpty:              "the repository has no commits: push one",
-	ReasonHead:               "HEAD of the repository names a branch that does not exist: set spec.source.git.ref.branch, or change the default branch",
-	ReasonHostKey:            "the ssh server has none of the keys in known_hosts: correct the Secret of spec.source.git.secretRef",
-	ReasonKnownHosts:         "the Secret of spec.source.git.secretRef has no known_hosts: add the keys of the ssh server",
-	ReasonMemory:             "git ran out of memory: raise the memory limit of spec.resources.sync",
-	ReasonNotFound:           "the repository does not exist, or the credentials do not give access to it: correct spec.source.git.repository",
-	ReasonPathNotFound:       "the commit has no such directory: correct spec.source.path",
-	ReasonRefNotFound:        "the repository has no such branch or tag: correct spec.source.git.ref",
-	ReasonStorageFull:        "the volume is full: raise spec.storage.sizeLimit",
-	ReasonSubmodule:          "a submodule cannot be fetched: correct .gitmodules, or set spec.source.git.submodules to None",
-	ReasonTimedOut:           "the fetch takes too long: raise spec.polling.timeoutSeconds, or make the repository smaller",
-	ReasonTooLarge:           "the commit does not fit on the volume: raise spec.storage.sizeLimit, or make the commit smaller",
-	ReasonUnknown:            "git failed",
-	ReasonUnreachable:        "the repository is unreachable: check spec.source.git.repository, and that the pod's network reaches it",
-	ReasonWebPage:            "a web page answered in place of git, such as that of a login: correct spec.source.git.repository, or set spec.source.git.secretRef",
-	reasonDamaged:            "the repository on the volume is damaged: it is fetched anew",
-	reasonFormat:             "the repository has another object format",
-	reasonNoShallow:          "the server has no shallow fetches",
-	reasonNoWant:             "the server sends no objects by their hash",
+	ReasonAuthentication: "the server refuses the credentials, or requires some: check the Secret of " +
+		"spec.source.git.secretRef",
+	ReasonCAInvalid: "the bundle of spec.source.git.caRef has no PEM certificate: correct the ConfigMap " +
+		"or Secret",
+	ReasonCAMissing: "the bundle of spec.source.git.caRef does not exist: create the ConfigMap or Secret, " +
+		"with the key",
+	ReasonCertificate: "the server's certificate is not trusted: set spec.source.git.caRef to the CA that has " +
+		"signed it, or renew it",
+	ReasonCommitInvalid: "the commit has a file name that git does not check out: rename the file",
+	ReasonCommitRefused: "the repository does not have this commit, or its server does not send it: correct the " +
+		"commit, or follow a branch",
+	ReasonCredentialsMissing: "the Secret of spec.source.git.secretRef lacks a key: add username and password, or " +
+		"ssh-privatekey",
+	ReasonDowngrade: "the address, or one that the server redirects to, has a transport that is not allowed: " +
+		"use https or ssh",
+	ReasonEmpty: "the repository has no commits: push one",
+	ReasonHead: "HEAD of the repository names a branch that does not exist: set " +
+		"spec.source.git.ref.branch, or change the default branch",
+	ReasonHostKey: "the ssh server has none of the keys in known_hosts: correct the Secret of " +
+		"spec.source.git.secretRef",
+	ReasonKnownHosts: "the Secret of spec.source.git.secretRef has no known_hosts: add the keys of the ssh server",
+	ReasonMemory:     "git ran out of memory: raise the memory limit of spec.resources.sync",
+	ReasonNotFound: "the repository does not exist, or the credentials do not give access to it: correct " +
+		"spec.source.git.repository",
+	ReasonPathNotFound: "the commit has no such directory: correct spec.source.path",
+	ReasonRefNotFound:  "the repository has no such branch or tag: correct spec.source.git.ref",
+	ReasonStorageFull:  "the volume is full: raise spec.storage.sizeLimit",
+	ReasonSubmodule: "a submodule cannot be fetched: correct .gitmodules, or set " +
+		"spec.source.git.submodules to None",
+	ReasonTimedOut: "the fetch takes too long: raise spec.polling.timeoutSeconds, or make the " +
+		"repository smaller",
+	ReasonTooLarge: "the commit does not fit on the volume: raise spec.storage.sizeLimit, or make the " +
+		"commit smaller",
+	ReasonUnknown: "git failed",
+	ReasonUnreachable: "the repository is unreachable: check spec.source.git.repository, and that the pod's " +
+		"network reaches it",
+	ReasonWebPage: "a web page answered in place of git, such as that of a login: correct " +
+		"spec.source.git.repository, or set spec.source.git.secretRef",
+	reasonDamaged:   "the repository on the volume is damaged: it is fetched anew",
+	reasonFormat:    "the repository has another object format",
+	reasonNoShallow: "the server has no shallow fetches",
+	reasonNoWant:    "the server sends no objects by their hash",
 }
 
 // Error is why an operation failed.
@@ -184,7 +199,8 @@ var (
 	// addresses of repositories can contain any words, and credentials.
 	addresses = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s'"]+|[^\s'"]+@[^\s'"]+`)
 	// hosts are names of hosts where git and ssh print one alone, and addresses of IP.
-	hosts = regexp.MustCompile(`(?i)((?:could not resolve (?:host|hostname|proxy):?|failed to connect to|connect to host|known for|target host name) '?)[^\s':]+|` +
+	hosts = regexp.MustCompile(`(?i)((?:could not resolve (?:host|hostname|proxy):?|failed to connect to|connect to ` +
+		`host|known for|target host name) '?)[^\s':]+|` +
 		`(closed by |reset by )\S+( port)|\b\d{1,3}(?:\.\d{1,3}){3}\b|\[?[0-9a-f]*(?::[0-9a-f]*){2,7}\]?`)
 )
 

@@ -14,18 +14,25 @@ func TestClassify(t *testing.T) {
 		printed string
 		want    Reason
 	}{
-		"words in the address":    {"fatal: something about 'https://example.com/ssl-certificate-docs operation too slow.git/'", ReasonUnknown},
-		"server without space":    {"remote: fatal: write error: No space left on device\nfatal: the remote end hung up unexpectedly", ReasonUnreachable},
-		"server out of memory":    {"remote: fatal: Out of memory, malloc failed\nfatal: early EOF", ReasonUnreachable},
-		"both out of memory":      {"remote: warning: suboptimal pack - out of memory\nfatal: Out of memory, malloc failed", ReasonMemory},
+		"words in the address": {"fatal: something about 'https://example.com/ssl-certificate-docs operation too " +
+			"slow.git/'", ReasonUnknown},
+		"server without space": {"remote: fatal: write error: No space left on device\nfatal: the remote end hung up " +
+			"unexpectedly", ReasonUnreachable},
+		"server out of memory": {"remote: fatal: Out of memory, malloc failed\nfatal: early EOF", ReasonUnreachable},
+		"both out of memory": {"remote: warning: suboptimal pack - out of memory\nfatal: Out of memory, malloc failed",
+			ReasonMemory},
 		"quota":                   {"fatal: write error: Disk quota exceeded", ReasonStorageFull},
 		"no memory for a process": {"error: cannot fork() for index-pack: Cannot allocate memory", ReasonMemory},
 		"ssh says nothing":        {"Timeout, server example.com not responding.\nfatal: early EOF", ReasonTimedOut},
-		"later libcurl":           {`fatal: unable to access 'https://x/': Protocol "http" disabled in redirect`, ReasonDowngrade},
-		"earlier libcurl":         {`fatal: unable to access 'https://x/': Protocol "http" not supported or disabled in libcurl`, ReasonDowngrade},
-		"GnuTLS":                  {"fatal: unable to access 'https://x/': server certificate verification failed. CAfile: none CRLfile: none", ReasonCertificate},
-		"OpenSSL":                 {"fatal: unable to access 'https://x/': SSL certificate problem: self-signed certificate", ReasonCertificate},
-		"something new":           {"fatal: the moon is full", ReasonUnknown},
+		"later libcurl": {`fatal: unable to access 'https://x/': Protocol "http" disabled in redirect`,
+			ReasonDowngrade},
+		"earlier libcurl": {`fatal: unable to access 'https://x/': Protocol "http" not supported or disabled ` +
+			`in libcurl`, ReasonDowngrade},
+		"GnuTLS": {"fatal: unable to access 'https://x/': server certificate verification failed. CAfile: " +
+			"none CRLfile: none", ReasonCertificate},
+		"OpenSSL": {"fatal: unable to access 'https://x/': SSL certificate problem: self-signed certificate",
+			ReasonCertificate},
+		"something new": {"fatal: the moon is full", ReasonUnknown},
 	} {
 		if got := classify(test.printed); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -51,7 +58,8 @@ func TestPublicText(t *testing.T) {
 		"fatal: '\xff' not found": "fatal: '?' not found",
 		long:                      strings.TrimSuffix(strings.Repeat("remote: é; ", 200), "; "),
 	} {
-		if got := publicText(printed); len(got) > maxText || !strings.HasSuffix(want, got) || len(got) < min(len(want), maxText-2) {
+		if got := publicText(printed); len(got) > maxText || !strings.HasSuffix(want, got) ||
+			len(got) < min(len(want), maxText-2) {
 			t.Errorf("of %q is shown %q, want %q, or its end", printed, got, want)
 		}
 	}
@@ -67,10 +75,12 @@ func TestMessages(t *testing.T) {
 	}
 	err := fmt.Errorf("syncing: %w", submoduleFailure("a", submoduleFailure("b", failure(ReasonAuthentication, "no"))))
 	var typed *Error
-	if !errors.As(err, &typed) || typed.Reason != ReasonSubmodule || typed.Submodule != "a/b" || typed.Cause != ReasonAuthentication {
+	if !errors.As(err, &typed) || typed.Reason != ReasonSubmodule || typed.Submodule != "a/b" ||
+		typed.Cause != ReasonAuthentication {
 		t.Errorf("%+v", typed)
 	}
-	if want := "a submodule cannot be fetched: correct .gitmodules, or set spec.source.git.submodules to None: a/b: the server refuses the credentials"; !strings.Contains(err.Error(), want) {
+	if want := "a submodule cannot be fetched: correct .gitmodules, or set spec.source.git.submodules to None: a/b: the " +
+		"server refuses the credentials"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 }

@@ -278,7 +278,8 @@ func dumb(s *server) {
 // newRepository opens a repository in a new directory.
 func newRepository(t *testing.T, url string, tweaks ...func(*Options)) *Repository {
 	t.Helper()
-	options := Options{Dir: filepath.Join(t.TempDir(), "git"), URL: url, Submodules: SubmodulesNone, Timeout: 30 * time.Second}
+	options := Options{Dir: filepath.Join(t.TempDir(), "git"), URL: url, Submodules: SubmodulesNone,
+		Timeout: 30 * time.Second}
 	for _, tweak := range tweaks {
 		tweak(&options)
 	}

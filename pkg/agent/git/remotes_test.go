@@ -108,7 +108,8 @@ const page = "<html><head><title>Sign in</title></head><body>please</body></html
 // directory.
 func TestRemotes(t *testing.T) {
 	t.Parallel()
-	const advertisement, result = "Content-Type: application/x-git-upload-pack-advertisement", "Content-Type: application/x-git-upload-pack-result"
+	const advertisement, result = "Content-Type: application/x-git-upload-pack-advertisement",
+		"Content-Type: application/x-git-upload-pack-result"
 	for name, test := range map[string]struct {
 		fault fault
 		how   func(*server)
@@ -117,55 +118,90 @@ func TestRemotes(t *testing.T) {
 		ref   string
 		want  []Reason
 	}{
-		"refused":                     {tweak: func(t *testing.T, _ *server, o *Options) { o.URL = "http://" + unusedAddress(t) + "/site.git" }, want: []Reason{ReasonUnreachable}},
-		"no such host":                {tweak: func(_ *testing.T, _ *server, o *Options) { o.URL = "http://git.invalid/site.git" }, want: []Reason{ReasonUnreachable}},
-		"no such proxy":               {tweak: func(_ *testing.T, _ *server, o *Options) { o.Proxy.HTTP = "http://proxy.invalid:1" }, want: []Reason{ReasonUnreachable}},
-		"silent":                      {fault: silent, tweak: impatient, want: []Reason{ReasonTimedOut}},
-		"silent before the pack":      {fault: packs(silent), tweak: impatient, want: []Reason{ReasonTimedOut}},
-		"stalled within the pack":     {fault: packs(cut(2000, true)), tweak: impatient, want: []Reason{ReasonTimedOut}},
-		"cut off within the pack":     {fault: packs(cut(2000, false)), want: []Reason{ReasonUnreachable}},
-		"cut off":                     {fault: cut(5, false), want: []Reason{ReasonUnreachable}},
-		"slow to answer":              {fault: packs(afterSilence(1500 * time.Millisecond))},
-		"status 429":                  {fault: answersWith(429, "Retry-After: 60", "slow down"), want: []Reason{ReasonUnreachable}},
-		"status 500":                  {fault: answersWith(500, "Content-Type: text/html", page), want: []Reason{ReasonUnreachable}},
-		"status 403":                  {fault: answersWith(403, "Content-Type: text/html", page), want: []Reason{ReasonAuthentication}},
-		"status 404":                  {fault: answersWith(404, "Content-Type: text/html", page), want: []Reason{ReasonNotFound}},
-		"status 401":                  {fault: answersWith(401, "WWW-Authenticate: Basic realm=x", ""), want: []Reason{ReasonAuthentication}},
-		"no repository, in words":     {fault: answersWith(404, "Content-Type: text/plain", "Repository not found.\n"), want: []Reason{ReasonNotFound}},
-		"no project, in words":        {fault: answersWith(404, "Content-Type: text/plain", "The project you were looking for could not be found.\n"), want: []Reason{ReasonNotFound}},
-		"a page of one line":          {fault: answersWith(200, "Content-Type: text/html", page), want: []Reason{ReasonWebPage}},
-		"a page of many lines":        {fault: answersWith(200, "Content-Type: text/html; charset=utf-8", strings.Repeat(page+"\n", 20)), want: []Reason{ReasonWebPage}},
-		"a page after a redirect":     {fault: toLogin, want: []Reason{ReasonWebPage}},
-		"a page without a type":       {fault: answersWith(200, "X: y", strings.Repeat("not git\n", 20)), want: []Reason{ReasonWebPage}},
-		"a page in place of the pack": {fault: packs(answersWith(200, "Content-Type: text/html", page)), want: []Reason{ReasonWebPage}},
-		"redirected":                  {fault: moved(false)},
-		"redirected without end":      {fault: moved(true), want: []Reason{ReasonUnreachable}},
-		"redirected to http":          {how: overTLS, fault: toHTTP, want: []Reason{ReasonDowngrade, ReasonUnreachable}},
-		"no protocol":                 {fault: answersWith(200, advertisement, strings.Repeat("\x00\xff", 1<<16)), want: []Reason{ReasonUnreachable, ReasonUnknown}},
-		"damaged objects":             {fault: packs(answersWith(200, result, "000dpackfile\n0015\x01PACK\x00\x00\x00\x02\x00\x00\x00\x05x0000")), want: []Reason{ReasonUnreachable, ReasonUnknown}},
-		"endless references":          {fault: endlessReferences, tweak: limited64, want: []Reason{ReasonTimedOut, ReasonMemory}},
-		"an endless pack":             {fault: packs(endlessPack), tweak: roomy, want: []Reason{ReasonTooLarge}},
-		"self-signed certificate":     {how: overTLS, tweak: func(_ *testing.T, _ *server, o *Options) { o.CAFile = "" }, want: []Reason{ReasonCertificate}},
-		"another CA":                  {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) { o.CAFile = writeFile(t, newCA(t)) }, want: []Reason{ReasonCertificate}},
-		"another name":                {how: overTLS, tweak: func(_ *testing.T, _ *server, o *Options) { o.URL = strings.Replace(o.URL, "127.0.0.1", "localhost", 1) }, want: []Reason{ReasonCertificate}},
-		"CA that is no PEM":           {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) { o.CAFile = writeFile(t, "hello") }, want: []Reason{ReasonCAInvalid}},
-		"CA that is damaged":          {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) { o.CAFile = writeFile(t, pemOf([]byte("hello"))) }, want: []Reason{ReasonCAInvalid}},
-		"no CA file":                  {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) { o.CAFile = t.TempDir() + "/none" }, want: []Reason{ReasonCAMissing}},
-		"no password file":            {tweak: func(t *testing.T, _ *server, o *Options) { o.Credentials.PasswordFile = t.TempDir() + "/none" }, want: []Reason{ReasonCredentialsMissing}},
-		"no such branch":              {ref: "refs/heads/mian", want: []Reason{ReasonRefNotFound}},
-		"no such tag":                 {ref: "refs/tags/v1", want: []Reason{ReasonRefNotFound}},
-		"no such commit":              {ref: strings.Repeat("01234567", 5), want: []Reason{ReasonCommitRefused}},
-		"a tag of a file":             {ref: "refs/tags/file", want: []Reason{ReasonCommitRefused}},
-		"a short reference":           {ref: "main", want: []Reason{ReasonRefNotFound}},
-		"an option":                   {ref: "--upload-pack=touch", want: []Reason{ReasonRefNotFound}},
-		"a pattern":                   {ref: "refs/heads/m*", want: []Reason{ReasonRefNotFound}},
-		"two references":              {ref: "refs/heads/main:refs/heads/x", want: []Reason{ReasonRefNotFound}},
-		"a revision":                  {ref: "refs/heads/main~0", want: []Reason{ReasonRefNotFound}},
-		"a peeled reference":          {ref: "refs/heads/main^{}", want: []Reason{ReasonRefNotFound}},
-		"other patterns":              {ref: "refs/heads/ma[i]?", want: []Reason{ReasonRefNotFound}},
-		"an escape":                   {ref: `refs/heads/m\ain`, want: []Reason{ReasonRefNotFound}},
-		"a space":                     {ref: "refs/heads/main x", want: []Reason{ReasonRefNotFound}},
-		"no letters of a branch":      {ref: "refs/heads/日本", want: []Reason{ReasonRefNotFound}},
+		"refused": {tweak: func(t *testing.T, _ *server, o *Options) {
+			o.URL = "http://" + unusedAddress(t) + "/site.git"
+		}, want: []Reason{ReasonUnreachable}},
+		"no such host": {tweak: func(_ *testing.T, _ *server, o *Options) {
+			o.URL = "http://git.invalid/site.git"
+		}, want: []Reason{ReasonUnreachable}},
+		"no such proxy": {tweak: func(_ *testing.T, _ *server, o *Options) {
+			o.Proxy.HTTP = "http://proxy.invalid:1"
+		}, want: []Reason{ReasonUnreachable}},
+		"silent":                  {fault: silent, tweak: impatient, want: []Reason{ReasonTimedOut}},
+		"silent before the pack":  {fault: packs(silent), tweak: impatient, want: []Reason{ReasonTimedOut}},
+		"stalled within the pack": {fault: packs(cut(2000, true)), tweak: impatient, want: []Reason{ReasonTimedOut}},
+		"cut off within the pack": {fault: packs(cut(2000, false)), want: []Reason{ReasonUnreachable}},
+		"cut off":                 {fault: cut(5, false), want: []Reason{ReasonUnreachable}},
+		"slow to answer":          {fault: packs(afterSilence(1500 * time.Millisecond))},
+		"status 429": {fault: answersWith(429, "Retry-After: 60", "slow down"),
+			want: []Reason{ReasonUnreachable}},
+		"status 500": {fault: answersWith(500, "Content-Type: text/html", page),
+			want: []Reason{ReasonUnreachable}},
+		"status 403": {fault: answersWith(403, "Content-Type: text/html", page),
+			want: []Reason{ReasonAuthentication}},
+		"status 404": {fault: answersWith(404, "Content-Type: text/html", page),
+			want: []Reason{ReasonNotFound}},
+		"status 401": {fault: answersWith(401, "WWW-Authenticate: Basic realm=x", ""),
+			want: []Reason{ReasonAuthentication}},
+		"no repository, in words": {fault: answersWith(404, "Content-Type: text/plain", "Repository not found.\n"),
+			want: []Reason{ReasonNotFound}},
+		"no project, in words": {fault: answersWith(404, "Content-Type: text/plain",
+			"The project you were looking for could not be found.\n"), want: []Reason{ReasonNotFound}},
+		"a page of one line": {fault: answersWith(200, "Content-Type: text/html", page),
+			want: []Reason{ReasonWebPage}},
+		"a page of many lines": {fault: answersWith(200, "Content-Type: text/html; charset=utf-8",
+			strings.Repeat(page+"\n", 20)), want: []Reason{ReasonWebPage}},
+		"a page after a redirect": {fault: toLogin, want: []Reason{ReasonWebPage}},
+		"a page without a type": {fault: answersWith(200, "X: y", strings.Repeat("not git\n", 20)),
+			want: []Reason{ReasonWebPage}},
+		"a page in place of the pack": {fault: packs(answersWith(200, "Content-Type: text/html", page)),
+			want: []Reason{ReasonWebPage}},
+		"redirected":             {fault: moved(false)},
+		"redirected without end": {fault: moved(true), want: []Reason{ReasonUnreachable}},
+		"redirected to http":     {how: overTLS, fault: toHTTP, want: []Reason{ReasonDowngrade, ReasonUnreachable}},
+		"no protocol": {fault: answersWith(200, advertisement, strings.Repeat("\x00\xff", 1<<16)),
+			want: []Reason{ReasonUnreachable, ReasonUnknown}},
+		"damaged objects": {
+			fault: packs(answersWith(200, result, "000dpackfile\n0015\x01PACK\x00\x00\x00\x02\x00\x00\x00\x05x0000")),
+			want:  []Reason{ReasonUnreachable, ReasonUnknown},
+		},
+		"endless references": {fault: endlessReferences, tweak: limited64,
+			want: []Reason{ReasonTimedOut, ReasonMemory}},
+		"an endless pack": {fault: packs(endlessPack), tweak: roomy, want: []Reason{ReasonTooLarge}},
+		"self-signed certificate": {how: overTLS, tweak: func(_ *testing.T, _ *server, o *Options) { o.CAFile = "" },
+			want: []Reason{ReasonCertificate}},
+		"another CA": {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) {
+			o.CAFile = writeFile(t, newCA(t))
+		}, want: []Reason{ReasonCertificate}},
+		"another name": {how: overTLS, tweak: func(_ *testing.T, _ *server, o *Options) {
+			o.URL = strings.Replace(o.URL, "127.0.0.1", "localhost", 1)
+		}, want: []Reason{ReasonCertificate}},
+		"CA that is no PEM": {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) {
+			o.CAFile = writeFile(t, "hello")
+		}, want: []Reason{ReasonCAInvalid}},
+		"CA that is damaged": {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) {
+			o.CAFile = writeFile(t, pemOf([]byte("hello")))
+		}, want: []Reason{ReasonCAInvalid}},
+		"no CA file": {how: overTLS, tweak: func(t *testing.T, _ *server, o *Options) {
+			o.CAFile = t.TempDir() + "/none"
+		}, want: []Reason{ReasonCAMissing}},
+		"no password file": {tweak: func(t *testing.T, _ *server, o *Options) {
+			o.Credentials.PasswordFile = t.TempDir() + "/none"
+		}, want: []Reason{ReasonCredentialsMissing}},
+		"no such branch":         {ref: "refs/heads/mian", want: []Reason{ReasonRefNotFound}},
+		"no such tag":            {ref: "refs/tags/v1", want: []Reason{ReasonRefNotFound}},
+		"no such commit":         {ref: strings.Repeat("01234567", 5), want: []Reason{ReasonCommitRefused}},
+		"a tag of a file":        {ref: "refs/tags/file", want: []Reason{ReasonCommitRefused}},
+		"a short reference":      {ref: "main", want: []Reason{ReasonRefNotFound}},
+		"an option":              {ref: "--upload-pack=touch", want: []Reason{ReasonRefNotFound}},
+		"a pattern":              {ref: "refs/heads/m*", want: []Reason{ReasonRefNotFound}},
+		"two references":         {ref: "refs/heads/main:refs/heads/x", want: []Reason{ReasonRefNotFound}},
+		"a revision":             {ref: "refs/heads/main~0", want: []Reason{ReasonRefNotFound}},
+		"a peeled reference":     {ref: "refs/heads/main^{}", want: []Reason{ReasonRefNotFound}},
+		"other patterns":         {ref: "refs/heads/ma[i]?", want: []Reason{ReasonRefNotFound}},
+		"an escape":              {ref: `refs/heads/m\ain`, want: []Reason{ReasonRefNotFound}},
+		"a space":                {ref: "refs/heads/main x", want: []Reason{ReasonRefNotFound}},
+		"no letters of a branch": {ref: "refs/heads/日本", want: []Reason{ReasonRefNotFound}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -271,14 +307,16 @@ func TestEmpty(t *testing.T) {
 	}
 	check("HEAD", ReasonEmpty)
 	check("refs/heads/main", ReasonEmpty)
-	if _, err := newRepository(t, s.url(o)).Branches(t.Context(), func(string) bool { return true }); !isReason(err, ReasonEmpty) {
+	if _, err := newRepository(t, s.url(o)).Branches(t.Context(),
+		func(string) bool { return true }); !isReason(err, ReasonEmpty) {
 		t.Errorf("branches: %v", err)
 	}
 	o.commitTo("other", files{"x": "x"})
 	check("HEAD", ReasonHead)
 	check("refs/heads/main", ReasonRefNotFound)
 	s.set(answersWith(200, "Content-Type: text/html", page))
-	if _, err := newRepository(t, s.url(o)).Branches(t.Context(), func(string) bool { return true }); !isReason(err, ReasonWebPage) {
+	if _, err := newRepository(t, s.url(o)).Branches(t.Context(),
+		func(string) bool { return true }); !isReason(err, ReasonWebPage) {
 		t.Errorf("branches: %v", err)
 	}
 }
@@ -307,7 +345,8 @@ func TestBranches(t *testing.T) {
 		fmt.Fprintf(&many, "create refs/heads/many/%03d %s\n", i, commit)
 	}
 	o.git(strings.NewReader(many.String()), "update-ref", "--stdin")
-	if found, err = r.Branches(t.Context(), func(string) bool { return true }); err != nil || len(found.List) != maxBranches || !found.More {
+	if found, err = r.Branches(t.Context(), func(string) bool { return true }); err != nil ||
+		len(found.List) != maxBranches || !found.More {
 		t.Errorf("%d branches, more: %t, %v", len(found.List), found.More, err)
 	}
 }
@@ -332,7 +371,8 @@ func TestRefs(t *testing.T) {
 				}
 				r := newRepository(t, s.url(o), ofPath("p"))
 				for _, test := range []struct{ ref, commit, text string }{
-					{"HEAD", second, "two"}, {"refs/tags/v1", first, "one"}, {second, second, "two"}, {first, first, "one"}, {"refs/heads/main", second, "two"},
+					{"HEAD", second, "two"}, {"refs/tags/v1", first, "one"}, {second, second, "two"}, {first, first, "one"},
+					{"refs/heads/main", second, "two"},
 					{"refs/heads/zweig/ä-日本", second, "two"}, {"refs/tags/версия", second, "two"},
 				} {
 					tree, got := r.sync(t, test.ref)
@@ -407,7 +447,8 @@ func newCA(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+		NotAfter: time.Now().Add(time.Hour)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -28,15 +28,19 @@ func TestSubmodules(t *testing.T) {
 		want files
 	}{
 		{"one", files{"m": "@" + a1, ".gitmodules": declare("m", "../a.git")}, files{"m/x": "a1"}},
-		{"pushed, with one of its own", files{"m": "@" + a2, ".gitmodules": declare("m", "../a.git")}, files{"m/x": "a2", "m/deep/i": "inner"}},
+		{"pushed, with one of its own", files{"m": "@" + a2, ".gitmodules": declare("m", "../a.git")},
+			files{"m/x": "a2", "m/deep/i": "inner"}},
 		{"another address", files{"m": "@" + b1, ".gitmodules": declare("m", "../b.git")}, files{"m/x": "b1"}},
 		{"an absolute address", files{"m": "@" + a1, ".gitmodules": declare("m", s.URL+"/a.git")}, files{"m/x": "a1"}},
 		{"moved", files{"n/m": "@" + a1, ".gitmodules": declare("n/m", "./../a.git")}, files{"n/m/x": "a1"}},
-		{"becomes a file", files{"n": "file", "m": "@" + b1, ".gitmodules": declare("m", "../b.git")}, files{"n": "file", "m/x": "b1"}},
+		{"becomes a file", files{"n": "file", "m": "@" + b1, ".gitmodules": declare("m", "../b.git")},
+			files{"n": "file", "m/x": "b1"}},
 		{"becomes a directory", files{"m/x": "own"}, files{"m/x": "own"}},
-		{"twice, at two commits", files{"m": "@" + a1, "n": "@" + a2, ".gitmodules": declare("m", "../a.git") + declare("n", "../a.git")},
+		{"twice, at two commits", files{"m": "@" + a1, "n": "@" + a2,
+			".gitmodules": declare("m", "../a.git") + declare("n", "../a.git")},
 			files{"m/x": "a1", "n/x": "a2", "n/deep/i": "inner"}},
-		{"not wanted", files{"m": "@" + a1, "1": "1", ".gitmodules": declare("m", "../a.git") + "update = none\n"}, files{"1": "1"}},
+		{"not wanted", files{"m": "@" + a1, "1": "1", ".gitmodules": declare("m", "../a.git") + "update = none\n"},
+			files{"1": "1"}},
 		{"removed", files{"1": "1"}, files{"1": "1"}},
 	} {
 		site.commit(test.site)

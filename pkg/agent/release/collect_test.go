@@ -32,7 +32,8 @@ func TestCollect(t *testing.T) {
 	if err := s.Collect(""); err != nil {
 		t.Fatal(err)
 	}
-	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[1]}) || s.Current() != commits[1] {
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[1]}) ||
+		s.Current() != commits[1] {
 		t.Errorf("over the budget there are releases %q, %v, current %q", releases, err, s.Current())
 	}
 }
@@ -112,8 +113,10 @@ func TestBudgetFreesAssets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) || before.bytes-after.bytes < size {
-		t.Errorf("there are releases %q, %v, and %d bytes less, want one release less, and its %d bytes", releases, err, before.bytes-after.bytes, size)
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) ||
+		before.bytes-after.bytes < size {
+		t.Errorf("there are releases %q, %v, and %d bytes less, want one release less, and its %d bytes", releases, err,
+			before.bytes-after.bytes, size)
 	}
 	if got := files(t, s.path(assetsDir, commits[2])); len(got) != 1 || got["film.13f2a91b.mp4"] == "" {
 		t.Errorf("%d files are kept with the current release, want that of the one before", len(got))
@@ -161,7 +164,8 @@ func TestCommitWithTooManyFiles(t *testing.T) {
 		budget int64
 		want   error
 	}{
-		"as many as there may be": {budget: 5 * bytesPerFile}, "one more": {budget: 4 * bytesPerFile, want: ErrTooLarge}, "without a limit": {},
+		"as many as there may be": {budget: 5 * bytesPerFile}, "one more": {budget: 4 * bytesPerFile, want: ErrTooLarge},
+		"without a limit": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Budget = test.budget

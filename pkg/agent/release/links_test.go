@@ -15,7 +15,8 @@ func TestLongLinks(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
 	long := strings.Repeat("x", 300)
-	commit, made := s.publish(t, r, map[string]string{"index.html": "home", "long": "-> " + long, "deep": "-> dir/" + long + "/y", "dir/file": "x"})
+	commit, made := s.publish(t, r, map[string]string{"index.html": "home", "long": "-> " + long,
+		"deep": "-> dir/" + long + "/y", "dir/file": "x"})
 	if got := files(t, s.Path(commit)); len(got) != 2 || made.RefusedLinks != 2 {
 		t.Errorf("the release has %q, and %d links were refused", got, made.RefusedLinks)
 	}
@@ -114,7 +115,8 @@ func TestLongMessage(t *testing.T) {
 	if _, err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
-	if about := s.About(source.Commit); len(about.Subject) > maxSubject || !strings.HasPrefix(about.Subject, "word word") || about.Author != "t[31m" {
+	if about := s.About(source.Commit); len(about.Subject) > maxSubject ||
+		!strings.HasPrefix(about.Subject, "word word") || about.Author != "t[31m" {
 		t.Errorf("kept is %+v", about)
 	}
 }

@@ -134,12 +134,14 @@ func TestPathNotFound(t *testing.T) {
 func TestReleaseHasTheFiles(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
-	content := map[string]string{"index.html": "one", "docs/page.html": "page", ".well-known/security.txt": "contact", "a\nb": "odd"}
+	content := map[string]string{"index.html": "one", "docs/page.html": "page",
+		".well-known/security.txt": "contact", "a\nb": "odd"}
 	commit, _ := s.publish(t, r, content)
 	if got := files(t, s.Path(commit)); !maps.Equal(got, content) {
 		t.Errorf("the release has %q, want %q", got, content)
 	}
-	if target, err := os.Readlink(filepath.Join(s.Dir, "current")); err != nil || target != "releases/"+commit || s.Current() != commit {
+	if target, err := os.Readlink(filepath.Join(s.Dir, "current")); err != nil || target != "releases/"+commit ||
+		s.Current() != commit {
 		t.Errorf("current is %q (%v), the commit %q", target, err, s.Current())
 	}
 	// The worktree takes its part of the volume, and the release none but for directories.
@@ -159,15 +161,21 @@ func TestLinks(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	regular := map[string]string{"real/file": "inside", "real/deep/page": "page", ".hidden": "secret", "sub/.git-not/x": "secret", "index.html": "home"}
+	regular := map[string]string{"real/file": "inside", "real/deep/page": "page", ".hidden": "secret",
+		"sub/.git-not/x": "secret", "index.html": "home"}
 	served := map[string]string{
-		"file": "-> real/file", "folder": "-> real", "real/up": "-> ../index.html", "chain": "-> folder/deep/../file", "slash": "-> ./real//deep/",
+		"file": "-> real/file", "folder": "-> real", "real/up": "-> ../index.html", "chain": "-> folder/deep/../file",
+		"slash": "-> ./real//deep/",
 	}
 	refused := map[string]string{
-		"absolute": "-> " + outside, "passwd": "-> /etc/passwd", "environ": "-> /proc/self/environ", "above": "-> ../../../../outside",
-		"up": "-> ..", "dots": "-> real/../../x", "self": "-> self", "ping": "-> pong", "pong": "-> ping", "nowhere": "-> gone",
-		"git": "-> .git", "hidden": "-> .hidden", "throughfile": "-> index.html/x", "root": "-> .", "real/loop": "-> ../real", "real/deep/loop": "-> ../..",
-		"via": "-> absolute", "hiddendir": "-> sub/.git-not",
+		"absolute": "-> " + outside, "passwd": "-> /etc/passwd", "environ": "-> /proc/self/environ",
+		"above": "-> ../../../../outside",
+		"up":    "-> ..", "dots": "-> real/../../x", "self": "-> self", "ping": "-> pong", "pong": "-> ping",
+		"nowhere": "-> gone",
+		"git":     "-> .git", "hidden": "-> .hidden", "throughfile": "-> index.html/x", "root": "-> .",
+		"real/loop":      "-> ../real",
+		"real/deep/loop": "-> ../..",
+		"via":            "-> absolute", "hiddendir": "-> sub/.git-not",
 	}
 	all := maps.Clone(regular)
 	maps.Copy(all, served)
@@ -187,7 +195,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksThatGrow: each of these directories has all of the one before, twice. What links lead to is there as a whole,
+// TestLinksThatGrow: each of these directories has all of the one before, twice. What links lead to is there as a
+// whole,
 // or there is no release.
 func TestLinksThatGrow(t *testing.T) {
 	r := newRepository(t)
@@ -222,9 +231,13 @@ func TestIncompleteWorktree(t *testing.T) {
 		"a link is gone":      func(worktree string) error { return os.Remove(filepath.Join(worktree, "link")) },
 		"a file is gone":      func(worktree string) error { return os.Remove(filepath.Join(worktree, "docs/page.html")) },
 		"a directory is gone": func(worktree string) error { return os.RemoveAll(filepath.Join(worktree, "docs")) },
-		"it is empty":         func(worktree string) error { return errors.Join(os.RemoveAll(worktree), os.Mkdir(worktree, 0o755)) },
-		"it is gone":          os.RemoveAll,
-		"it is a link":        func(worktree string) error { return errors.Join(os.RemoveAll(worktree), os.Symlink("/etc", worktree)) },
+		"it is empty": func(worktree string) error {
+			return errors.Join(os.RemoveAll(worktree), os.Mkdir(worktree, 0o755))
+		},
+		"it is gone": os.RemoveAll,
+		"it is a link": func(worktree string) error {
+			return errors.Join(os.RemoveAll(worktree), os.Symlink("/etc", worktree))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := r.commit(map[string]string{"index.html": "two " + name, "docs/page.html": "page", "link": "-> index.html"})
@@ -253,11 +266,14 @@ func TestIncompleteWorktree(t *testing.T) {
 func TestAssetsAreKept(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
-	first, _ := s.publish(t, r, map[string]string{"index.html": "one", "assets/app.3f2a91bc.js": "1", "assets/app.css": "1", "gone.html": "1", ".cache/x.3f2a91bc.js": "1"})
-	second, _ := s.publish(t, r, map[string]string{"index.html": "two", "assets/app.4f2a91bc.js": "2", "assets/app.css": "2"})
+	first, _ := s.publish(t, r, map[string]string{"index.html": "one", "assets/app.3f2a91bc.js": "1",
+		"assets/app.css": "1", "gone.html": "1", ".cache/x.3f2a91bc.js": "1"})
+	second, _ := s.publish(t, r, map[string]string{"index.html": "two", "assets/app.4f2a91bc.js": "2",
+		"assets/app.css": "2"})
 	third, _ := s.publish(t, r, map[string]string{"index.html": "three", "assets/app.5f2a91bc.js": "3"})
 	assets := func(commit string) map[string]string { return files(t, s.path(assetsDir, commit)) }
-	if got, want := assets(third), map[string]string{"assets/app.3f2a91bc.js": "1", "assets/app.4f2a91bc.js": "2"}; !maps.Equal(got, want) {
+	if got, want := assets(third), map[string]string{"assets/app.3f2a91bc.js": "1",
+		"assets/app.4f2a91bc.js": "2"}; !maps.Equal(got, want) {
 		t.Errorf("with the third release %q are kept, want %q", got, want)
 	}
 	if got := assets(first); len(got) > 0 {
@@ -265,7 +281,8 @@ func TestAssetsAreKept(t *testing.T) {
 	}
 	// Back to an earlier release: the assets of the later ones stay.
 	s.serve(t, first)
-	if got, want := assets(first), map[string]string{"assets/app.4f2a91bc.js": "2", "assets/app.5f2a91bc.js": "3"}; !maps.Equal(got, want) {
+	if got, want := assets(first), map[string]string{"assets/app.4f2a91bc.js": "2",
+		"assets/app.5f2a91bc.js": "3"}; !maps.Equal(got, want) {
 		t.Errorf("back at the first release %q are kept, want %q", got, want)
 	}
 	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{first, third, second}) {
@@ -279,7 +296,8 @@ func TestAssetsOfAHiddenDirectory(t *testing.T) {
 	s := newStore(t, r)
 	s.Published = ".vitepress/dist"
 	for i, name := range []string{"app.3f2a91bc.js", "app.4f2a91bc.js"} {
-		commit, _ := s.publish(t, r, map[string]string{".vitepress/dist/" + name: "1", ".vitepress/cache/" + name: "1", ".vitepress/dist/.cache/" + name: "1"})
+		commit, _ := s.publish(t, r, map[string]string{".vitepress/dist/" + name: "1", ".vitepress/cache/" + name: "1",
+			".vitepress/dist/.cache/" + name: "1"})
 		want := map[string]string{}
 		if i == 1 {
 			want[".vitepress/dist/app.3f2a91bc.js"] = "1"
@@ -297,7 +315,8 @@ func TestCountLFSPointers(t *testing.T) {
 	pointer := lfsPointer + "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 	commit, _ := s.publish(t, r, map[string]string{
 		"public/photo.jpg": pointer, "public/deep/film.mp4": pointer, "public/link.jpg": "-> photo.jpg",
-		"public/index.html": "<p>" + pointer, "public/short": lfsPointer[:20], "public/docs.txt": lfsPointer + strings.Repeat("x", maxLFSPointer),
+		"public/index.html": "<p>" + pointer, "public/short": lfsPointer[:20],
+		"public/docs.txt":         lfsPointer + strings.Repeat("x", maxLFSPointer),
 		"public/.cache/photo.jpg": pointer, "public/.photo.jpg": pointer, "elsewhere/photo.jpg": pointer,
 	})
 	if count := s.About(commit).LFSPointers; count != 3 {
@@ -307,11 +326,15 @@ func TestCountLFSPointers(t *testing.T) {
 
 func TestIsHashed(t *testing.T) {
 	for name, want := range map[string]bool{
-		"app.3f2a91bc.js": true, "index-BvX3kQ9d.js": true, "index-DiwrgTda.css": true, "main.8f3a2b1c.chunk.js": true, "chunk-VENDOR01ab.mjs": true,
-		"logo.5d5d9eefa31e5e13a6610d9fa7a283bb.svg": true, "inter-latin-400-normal.BOOGhInR.woff2": true, "app.3f2a91bc.js.map": true, "app.3f2a91bc.css.gz": true,
+		"app.3f2a91bc.js": true, "index-BvX3kQ9d.js": true, "index-DiwrgTda.css": true, "main.8f3a2b1c.chunk.js": true,
+		"chunk-VENDOR01ab.mjs":                      true,
+		"logo.5d5d9eefa31e5e13a6610d9fa7a283bb.svg": true, "inter-latin-400-normal.BOOGhInR.woff2": true,
+		"app.3f2a91bc.js.map": true, "app.3f2a91bc.css.gz": true,
 		"settings-panel-3f2a91bc.js": true, "a_b1c2d3e4f5.png": true,
-		"app.js": false, "settings.js": false, "page-settings.js": false, "index.html": false, "report-20240101.json": false, "jquery-3.7.1.min.js": false,
-		"app.3f2a91bc.html": false, "report-3f2a91bc.pdf": false, "some-component.js": false, "app.3f2a91bc": false, "README.md": false, "team-JohnSmith.jpg": false, "export.CustomerList.json": false, "bootstrap.bundle.min.js": false,
+		"app.js": false, "settings.js": false, "page-settings.js": false, "index.html": false, "report-20240101.json": false,
+		"jquery-3.7.1.min.js": false,
+		"app.3f2a91bc.html":   false, "report-3f2a91bc.pdf": false, "some-component.js": false, "app.3f2a91bc": false,
+		"README.md": false, "team-JohnSmith.jpg": false, "export.CustomerList.json": false, "bootstrap.bundle.min.js": false,
 	} {
 		if got := IsHashed(name); got != want {
 			t.Errorf("IsHashed(%q) = %t", name, got)
@@ -325,7 +348,8 @@ func TestOpenAfterKill(t *testing.T) {
 	s := newStore(t, r)
 	first, _ := s.publish(t, r, map[string]string{"index.html": "one"})
 	other := strings.Repeat("a", 40)
-	for _, dir := range []string{"releases/" + unfinished + other, "assets/" + unfinished + other, "releases/" + unfinished + "removed-" + other} {
+	for _, dir := range []string{"releases/" + unfinished + other, "assets/" + unfinished + other,
+		"releases/" + unfinished + "removed-" + other} {
 		if err := os.MkdirAll(filepath.Join(s.Dir, dir, "docs"), 0o755); err != nil {
 			t.Fatal(err)
 		}

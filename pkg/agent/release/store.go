@@ -187,7 +187,8 @@ func (s *Store) latestBesides(commit string) (latest time.Time) {
 		return latest // Switch fails then, and reports it.
 	}
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && requests.IsCommit(entry.Name()) && entry.Name() != commit && info.ModTime().After(latest) {
+		if info, err := entry.Info(); err == nil && requests.IsCommit(entry.Name()) && entry.Name() != commit &&
+			info.ModTime().After(latest) {
 			latest = info.ModTime()
 		}
 	}

@@ -41,7 +41,8 @@ const (
 	ParameterGeneration = "generation"
 )
 
-var signed = []string{ParameterHold, ParameterExpect, ParameterRelease, ParameterSync, ParameterPin, ParameterGeneration}
+var signed = []string{ParameterHold, ParameterExpect, ParameterRelease, ParameterSync, ParameterPin,
+	ParameterGeneration}
 
 // NeedsSignature reports whether a request asks for a change.
 func NeedsSignature(parameters url.Values) bool {

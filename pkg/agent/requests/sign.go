@@ -27,7 +27,8 @@ type claims struct {
 
 // Sign returns the value of Header for a request to a pod, which is named by its UID.
 func Sign(key PrivateKey, pod string, parameters url.Values, now time.Time) (string, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key.key}, (&jose.SignerOptions{}).WithType("JWT"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key.key},
+		(&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return "", fmt.Errorf("signing a request: %w", err)
 	}

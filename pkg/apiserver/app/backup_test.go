@@ -128,7 +128,8 @@ metadata:
   deletionGracePeriodSeconds: 0
   finalizers: [example.com/keep]
   managedFields:
-  - {apiVersion: mycontroller.nevermosby.io/v1beta1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}, manager: kubectl, operation: Apply, time: "2025-01-02T03:04:05Z"}
+  - {apiVersion: mycontroller.nevermosby.io/v1beta1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}},
+    manager: kubectl, operation: Apply, time: "2025-01-02T03:04:05Z"}
 spec:
   deploymentName: "%[1]s"
   replicas: 3
@@ -183,7 +184,9 @@ func TestExportAndImport(t *testing.T) {
 	first, _ := newStore(t)
 	mustRun(t, "import", writeFile(t, documents(4)), "--data-dir="+first)
 	export := exportFile(t, "--data-dir="+first)
-	for _, kept := range []string{"uid: uid-c", "generation: 7", "creationTimestamp: \"2025-01-02T03:04:05Z\"", "deletionTimestamp:", "example.com/keep", "manager: kubectl", "f:replicas: {}", "observedGeneration: 7", "commit: aaaa"} {
+	for _, kept := range []string{"uid: uid-c", "generation: 7", "creationTimestamp: \"2025-01-02T03:04:05Z\"",
+		"deletionTimestamp:", "example.com/keep", "manager: kubectl", "f:replicas: {}", "observedGeneration: 7",
+		"commit: aaaa"} {
 		if !strings.Contains(export, kept) {
 			t.Errorf("the export lacks %s:\n%s", kept, export)
 		}
@@ -193,14 +196,16 @@ func TestExportAndImport(t *testing.T) {
 	}
 
 	second, client := newStore(t)
-	if out := mustRun(t, "import", writeFile(t, export), "--data-dir="+second); !strings.Contains(out, "imported: 4 Websites, 0 were there before") {
+	if out := mustRun(t, "import", writeFile(t, export), "--data-dir="+second); !strings.Contains(out,
+		"imported: 4 Websites, 0 were there before") {
 		t.Errorf("the import printed %s", out)
 	}
 	if again := exportFile(t, "--data-dir="+second); body(t, again) != body(t, export) {
 		t.Errorf("the export of the second store is\n%s\nwant\n%s", body(t, again), body(t, export))
 	}
 	// Clients with a revision of the first store list again.
-	if response := <-client.Watch(t.Context(), "/registry", clientv3.WithPrefix(), clientv3.WithRev(2)); response.CompactRevision == 0 {
+	if response := <-client.Watch(t.Context(), "/registry", clientv3.WithPrefix(),
+		clientv3.WithRev(2)); response.CompactRevision == 0 {
 		t.Errorf("a watch from an earlier revision got %v, want that it was compacted", response)
 	}
 
@@ -226,20 +231,27 @@ func TestImportRejects(t *testing.T) {
 		content string
 		want    []string
 	}{
-		"truncated between Websites":    {valid[:strings.LastIndex(valid, "---\n")], []string{"is truncated"}},
-		"truncated in a Website":        {valid[:len(valid)-150], []string{"is truncated"}},
-		"empty":                         {"", []string{"is truncated"}},
-		"a Website less":                {strings.Replace(valid, document("b", "uid-b"), "", 1), []string{"has 2 Websites, and according to its last line 3"}},
-		"damaged":                       {strings.Replace(export, "replicas: 3", "replicas: 7", 1), []string{"is damaged, or was edited"}},
-		"two exports":                   {valid + valid, []string{"continues after its end"}},
-		"no YAML":                       {"{\n# end: 1 Websites\n", []string{"line 1", "reading YAML"}},
-		"an unknown field":              {strings.Replace(valid, "  replicas: 3", "  replica: 3", 1), []string{"line 2", "unknown field \"spec.replica\""}},
-		"another kind":                  {"apiVersion: v1\nkind: Status\n# end: 1 Websites\n", []string{"want a Website"}},
-		"another UID, and another spec": {strings.Replace(document("a", "uid-x")+document("b", "uid-b")+"# end: 2 Websites\n", "replicas: 3", "replicas: 4", 1), []string{"Website default/a exists with another uid, uid-a"}},
-		"another spec":                  {strings.Replace(documents(2), "replicas: 3", "replicas: 4", 1), []string{"Website default/a exists with another spec"}},
-		"no UID":                        {strings.Replace(valid, "  uid: uid-b\n", "", 1), []string{"default/b has no uid"}},
-		"one UID twice":                 {strings.Replace(valid, "uid-b", "uid-c", 1), []string{"Website default/c is in the file twice"}},
-		"two invalid ones":              {strings.ReplaceAll(valid, "https://example.com/site.git", "--upload-pack=evil"), []string{"4 problems", "default/a is invalid", "default/b is invalid", "spec.source.git.repository"}},
+		"truncated between Websites": {valid[:strings.LastIndex(valid, "---\n")], []string{"is truncated"}},
+		"truncated in a Website":     {valid[:len(valid)-150], []string{"is truncated"}},
+		"empty":                      {"", []string{"is truncated"}},
+		"a Website less": {strings.Replace(valid, document("b", "uid-b"), "", 1),
+			[]string{"has 2 Websites, and according to its last line 3"}},
+		"damaged": {strings.Replace(export, "replicas: 3", "replicas: 7", 1),
+			[]string{"is damaged, or was edited"}},
+		"two exports": {valid + valid, []string{"continues after its end"}},
+		"no YAML":     {"{\n# end: 1 Websites\n", []string{"line 1", "reading YAML"}},
+		"an unknown field": {strings.Replace(valid, "  replicas: 3", "  replica: 3", 1),
+			[]string{"line 2", "unknown field \"spec.replica\""}},
+		"another kind": {"apiVersion: v1\nkind: Status\n# end: 1 Websites\n", []string{"want a Website"}},
+		"another UID, and another spec": {strings.Replace(document("a", "uid-x")+document("b", "uid-b")+"# end: 2 Websites\n",
+			"replicas: 3", "replicas: 4", 1), []string{"Website default/a exists with another uid, uid-a"}},
+		"another spec": {strings.Replace(documents(2), "replicas: 3", "replicas: 4", 1),
+			[]string{"Website default/a exists with another spec"}},
+		"no UID": {strings.Replace(valid, "  uid: uid-b\n", "", 1), []string{"default/b has no uid"}},
+		"one UID twice": {strings.Replace(valid, "uid-b", "uid-c", 1),
+			[]string{"Website default/c is in the file twice"}},
+		"two invalid ones": {strings.ReplaceAll(valid, "https://example.com/site.git", "--upload-pack=evil"),
+			[]string{"4 problems", "default/a is invalid", "default/b is invalid", "spec.source.git.repository"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,9 +266,11 @@ func TestImportRejects(t *testing.T) {
 		})
 	}
 	t.Run("invalid ones on request", func(t *testing.T) {
-		earlier := strings.ReplaceAll(valid[strings.Index(valid, document("b", "uid-b")):], "https://example.com/site.git", "--upload-pack=evil")
+		earlier := strings.ReplaceAll(valid[strings.Index(valid, document("b", "uid-b")):], "https://example.com/site.git",
+			"--upload-pack=evil")
 		earlier = strings.Replace(earlier, "3 Websites", "2 Websites", 1)
-		if out := mustRun(t, "import", writeFile(t, earlier), "--data-dir="+dataDir, "--keep-invalid"); !strings.Contains(out, "imported: 2 Websites") {
+		if out := mustRun(t, "import", writeFile(t, earlier), "--data-dir="+dataDir, "--keep-invalid"); !strings.Contains(out,
+			"imported: 2 Websites") {
 			t.Errorf("printed %s", out)
 		}
 	})
@@ -286,11 +300,13 @@ func TestExportAndImportEncrypted(t *testing.T) {
 	}
 	for _, flags := range [][]string{{wrong}, nil} {
 		path := filepath.Join(t.TempDir(), "export")
-		fails(t, nil, append([]string{"export", path, "--data-dir=" + dataDir}, flags...), "/registry/mycontroller.nevermosby.io/websites/default/a")
+		fails(t, nil, append([]string{"export", path, "--data-dir=" + dataDir}, flags...),
+			"/registry/mycontroller.nevermosby.io/websites/default/a")
 		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) > 0 {
 			t.Errorf("the failed export left %v", entries)
 		}
-		fails(t, nil, append([]string{"import", writeFile(t, documents(3)), "--data-dir=" + dataDir}, flags...), "reading the Website default/a")
+		fails(t, nil, append([]string{"import", writeFile(t, documents(3)), "--data-dir=" + dataDir}, flags...),
+			"reading the Website default/a")
 	}
 	other, _ := newStore(t)
 	export := exportFile(t, "--data-dir="+dataDir, right)
@@ -311,7 +327,8 @@ func TestSnapshotAndRestoreCommands(t *testing.T) {
 	var saved []string
 	for range 3 {
 		out := mustRun(t, "snapshot", dir, "--keep=2", "--data-dir="+dataDir)
-		match := regexp.MustCompile(`(?m)^saved: (.*/ours-\d{8}T\d{6}\.\d{3}Z\.db)\nstore: ours, 4 Websites at revision \d+$`).FindStringSubmatch(out)
+		match := regexp.MustCompile(`(?m)^saved: (.*/ours-\d{8}T\d{6}\.\d{3}Z\.db)\nstore: ours, 4 Websites at ` +
+			`revision \d+$`).FindStringSubmatch(out)
 		if match == nil {
 			t.Fatalf("printed %s", out)
 		}
@@ -325,24 +342,30 @@ func TestSnapshotAndRestoreCommands(t *testing.T) {
 	fails(t, nil, []string{"restore", saved[2], "--data-dir=" + dataDir}, "in use by another process")
 	fails(t, nil, []string{"restore", saved[2], "--etcd-servers=https://127.0.0.1:1"}, "--output-dir")
 	restored := t.TempDir()
-	if out := mustRun(t, "restore", saved[2], "--data-dir="+restored); !strings.Contains(out, "store: ours, 4 Websites") || !strings.Contains(out, "store accept") {
+	if out := mustRun(t, "restore", saved[2], "--data-dir="+restored); !strings.Contains(out, "store: ours, 4 Websites") ||
+		!strings.Contains(out, "store accept") {
 		t.Errorf("printed %s", out)
 	}
 	fails(t, nil, []string{"restore", saved[2], "--data-dir=" + restored}, "is not empty")
-	fails(t, nil, []string{"restore", dir, "--data-dir=" + t.TempDir()}, "a directory with 2 snapshots, name one of them: "+filepath.Base(saved[2]))
+	fails(t, nil, []string{"restore", dir, "--data-dir=" + t.TempDir()},
+		"a directory with 2 snapshots, name one of them: "+filepath.Base(saved[2]))
 	mustRun(t, "restore", saved[2], "--data-dir="+restored, "--rename-existing=data.old")
-	for args, want := range map[string]string{"--rename-existing=data.old": "data.old exists", "--rename-existing=../data": "not a file name"} {
+	for args, want := range map[string]string{"--rename-existing=data.old": "data.old exists",
+		"--rename-existing=../data": "not a file name"} {
 		fails(t, nil, []string{"restore", saved[2], "--data-dir=" + restored, args}, want)
 	}
-	fails(t, nil, []string{"restore", filepath.Join(dir, "missing.db"), "--data-dir=" + restored, "--rename-existing=data.older"}, "no such file")
+	fails(t, nil, []string{"restore", filepath.Join(dir, "missing.db"), "--data-dir=" + restored,
+		"--rename-existing=data.older"}, "no such file")
 	for name, want := range map[string]bool{"data": true, "data.old": true, "data.older": false} {
 		if _, err := os.Stat(filepath.Join(restored, "etcd", name)); (err == nil) != want {
 			t.Errorf("%s exists: %t, want %t", name, err == nil, want)
 		}
 	}
 	member := filepath.Join(t.TempDir(), "member")
-	mustRun(t, "restore", saved[2], "--output-dir="+member, "--name=a", "--initial-cluster=a=https://a:2380,b=https://b:2380", "--initial-advertise-peer-urls=https://a:2380")
-	mustRun(t, "restore", saved[2], "--output-dir="+member, "--rename-existing=member.old", "--name=a", "--initial-cluster=a=https://a:2380", "--initial-advertise-peer-urls=https://a:2380")
+	mustRun(t, "restore", saved[2], "--output-dir="+member, "--name=a",
+		"--initial-cluster=a=https://a:2380,b=https://b:2380", "--initial-advertise-peer-urls=https://a:2380")
+	mustRun(t, "restore", saved[2], "--output-dir="+member, "--rename-existing=member.old", "--name=a",
+		"--initial-cluster=a=https://a:2380", "--initial-advertise-peer-urls=https://a:2380")
 	for _, dir := range []string{member, member + ".old"} {
 		if _, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); err != nil {
 			t.Error(err)

@@ -52,18 +52,21 @@ discover them. It needs no permissions beyond those of every authenticated user.
 	}
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("check")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user. Defaults to $KUBECONFIG, "+
+		"~/.kube/config and the pod's ServiceAccount, in this order.")
 	flags.DurationVar(&timeout, "timeout", time.Minute, "How long to wait for each version.")
 	addSections(cmd, sections)
 	return cmd
 }
 
 // waitDiscovered waits until a client discovers Websites in a version.
-func waitDiscovered(ctx context.Context, client discovery.DiscoveryInterface, version string, timeout time.Duration) error {
+func waitDiscovered(ctx context.Context, client discovery.DiscoveryInterface, version string,
+	timeout time.Duration) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, checkInterval, timeout, true, func(context.Context) (bool, error) {
 		resources, err := client.ServerResourcesForGroupVersion(version)
-		if err == nil && !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "websites" }) {
+		if err == nil && !slices.ContainsFunc(resources.APIResources,
+			func(r metav1.APIResource) bool { return r.Name == "websites" }) {
 			err = fmt.Errorf("%s has no Websites", version)
 		}
 		last = err

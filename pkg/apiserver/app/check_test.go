@@ -28,12 +28,15 @@ func TestCheck(t *testing.T) {
 					return
 				}
 				w.Header().Set("Content-Type", "application/json")
-				fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[{"name":%q,"kind":"Website"}]}`,
+				fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[{"name":%q,`+
+					`"kind":"Website"}]}`,
 					strings.TrimPrefix(r.URL.Path, "/apis/"), test.resource)
 			}))
 			defer server.Close()
 			kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-			if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+			if err := os.WriteFile(kubeconfig, fmt.Appendf(nil,
+				`{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+"contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
 "clusters": [{"name": "a", "cluster": {"server": %q}}], "users": [{"name": "a"}]}`, server.URL), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -77,7 +77,8 @@ Websites from a CustomResourceDefinition; see their --help.`,
 	if err != nil {
 		return nil, err
 	}
-	cmd.AddCommand(newMigrateCommand(), newUninstallCommand(), newCheckCommand(), newEtcdCertificatesCommand(), importCommand, storeCommand)
+	cmd.AddCommand(newMigrateCommand(), newUninstallCommand(), newCheckCommand(), newEtcdCertificatesCommand(),
+		importCommand, storeCommand)
 	return cmd, nil
 }
 

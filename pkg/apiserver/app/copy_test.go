@@ -34,7 +34,11 @@ func TestCopy(t *testing.T) {
 		}
 		return decoded
 	}
-	if _, err := websites.Decode(t.Context(), []byte(strings.TrimPrefix(strings.Replace(document("a", "uid-a"), "https://example.com", "file://", 1), "---\n"))); err == nil || !strings.Contains(err.Error(), "spec.source.git.repository") {
+	if _, err := websites.Decode(
+		t.Context(), []byte(
+			strings.TrimPrefix(strings.Replace(document("a", "uid-a"), "https://example.com", "file://", 1), "---\n"),
+		),
+	); err == nil || !strings.Contains(err.Error(), "spec.source.git.repository") {
 		t.Errorf("Decode of an invalid Website = %v", err)
 	}
 
@@ -46,9 +50,13 @@ func TestCopy(t *testing.T) {
 	}{
 		{"first", []string{a, b}, backup.Copied{Created: 2}},
 		{"again", []string{a, b}, backup.Copied{}},
-		{"one changed, deleted and created", []string{strings.Replace(a, "replicas: 3", "replicas: 4", 1), c}, backup.Copied{Created: 1, Updated: 1, Deleted: 1}},
+		{"one changed, deleted and created", []string{strings.Replace(a, "replicas: 3", "replicas: 4", 1), c},
+			backup.Copied{Created: 1, Updated: 1, Deleted: 1}},
 		{"created again under its name", []string{strings.Replace(a, "uid-a", "uid-x", 1), c}, backup.Copied{Updated: 1}},
-		{"without finalizers", []string{strings.Replace(a, "uid-a", "uid-x", 1), strings.Replace(c, "[example.com/keep]", "[]", 1)}, backup.Copied{Updated: 1}},
+		{
+			"without finalizers", []string{strings.Replace(a, "uid-a", "uid-x", 1),
+				strings.Replace(c, "[example.com/keep]", "[]", 1)}, backup.Copied{Updated: 1},
+		},
 	} {
 		t.Run(round.name, func(t *testing.T) {
 			var objects []*website.Website
@@ -61,17 +69,20 @@ func TestCopy(t *testing.T) {
 			}
 		})
 	}
-	if export := exportFile(t, "--data-dir="+dataDir); !strings.Contains(export, "uid: uid-x") || strings.Contains(export, "uid: uid-b") || !strings.Contains(export, "# end: 2 Websites") {
+	if export := exportFile(t, "--data-dir="+dataDir); !strings.Contains(export, "uid: uid-x") ||
+		strings.Contains(export, "uid: uid-b") || !strings.Contains(export, "# end: 2 Websites") {
 		t.Errorf("the store has\n%s", export)
 	}
 
-	if _, err := websites.Copy(t.Context(), "another source", nil); err == nil || !strings.Contains(err.Error(), "no copies of another source") {
+	if _, err := websites.Copy(t.Context(), "another source", nil); err == nil ||
+		!strings.Contains(err.Error(), "no copies of another source") {
 		t.Errorf("a copy of another source: %v", err)
 	}
 	if err := websites.EndCopy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := websites.Copy(t.Context(), "a source", nil); err == nil || !strings.Contains(err.Error(), "has 2 Websites already") {
+	if _, err := websites.Copy(t.Context(), "a source", nil); err == nil ||
+		!strings.Contains(err.Error(), "has 2 Websites already") {
 		t.Errorf("a copy into a store that is served: %v", err)
 	}
 }

@@ -49,7 +49,8 @@ only: delete the three Secrets, and restart etcd and website-apiserver.`,
 				return fmt.Errorf("--lifetime must be at least %s", minimumLifetime)
 			}
 			if certificates.CALifetime/3 < certificates.Lifetime {
-				return errors.New("--ca-lifetime must be at least three times --lifetime, as the CA must outlive the certificates that it signs")
+				return errors.New("--ca-lifetime must be at least three times --lifetime, as the CA must outlive the " +
+					"certificates that it signs")
 			}
 			rules := clientcmd.NewDefaultClientConfigLoadingRules()
 			rules.ExplicitPath = kubeconfig
@@ -65,13 +66,19 @@ only: delete the three Secrets, and restart etcd and website-apiserver.`,
 	}
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("certificates")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may write the Secrets. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
-	flags.StringVar(&certificates.Namespace, "namespace", certificates.Namespace, "The namespace of the Secrets and of the etcd cluster.")
-	flags.StringVar(&certificates.Name, "name", certificates.Name, "The name of the StatefulSet of etcd and of its Service.")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may write the Secrets. "+
+		"Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
+	flags.StringVar(&certificates.Namespace, "namespace", certificates.Namespace,
+		"The namespace of the Secrets and of the etcd cluster.")
+	flags.StringVar(&certificates.Name, "name", certificates.Name,
+		"The name of the StatefulSet of etcd and of its Service.")
 	flags.IntVar(&certificates.Members, "members", certificates.Members, "The number of members.")
-	flags.DurationVar(&certificates.Lifetime, "lifetime", certificates.Lifetime, "The lifetime of certificates, at least 1h. They are replaced after two thirds of it.")
-	flags.DurationVar(&certificates.CALifetime, "ca-lifetime", certificates.CALifetime, "The lifetime of the CA, at least three times that of certificates.")
-	flags.StringVar(&metricsAddress, "metrics-address", metricsAddress, "The address at which /metrics and /livez are served over HTTP, such as :2381. Default: not served.")
+	flags.DurationVar(&certificates.Lifetime, "lifetime", certificates.Lifetime,
+		"The lifetime of certificates, at least 1h. They are replaced after two thirds of it.")
+	flags.DurationVar(&certificates.CALifetime, "ca-lifetime", certificates.CALifetime,
+		"The lifetime of the CA, at least three times that of certificates.")
+	flags.StringVar(&metricsAddress, "metrics-address", metricsAddress,
+		"The address at which /metrics and /livez are served over HTTP, such as :2381. Default: not served.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
 	addSections(cmd, sections)
 	return cmd

@@ -42,7 +42,8 @@ etcd is reached in the --data-dir of a running server.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "exported: %d Websites of the store %s at revision %s in %s\n", export.Websites, export.Identity, export.Revision, time.Since(start).Round(time.Millisecond))
+		fmt.Fprintf(cmd.ErrOrStderr(), "exported: %d Websites of the store %s at revision %s in %s\n", export.Websites,
+			export.Identity, export.Revision, time.Since(start).Round(time.Millisecond))
 		return nil
 	})
 }
@@ -72,7 +73,8 @@ etcd is reached in the --data-dir of a running server.`,
 	}
 	flags := func(o *options.Options) cliflag.NamedFlagSets {
 		sections := o.EtcdFlags()
-		sections.FlagSet("import").BoolVar(&keepInvalid, "keep-invalid", false, "Import Websites that are invalid by the current rules as well, such as those that were stored under earlier ones.")
+		sections.FlagSet("import").BoolVar(&keepInvalid, "keep-invalid", false,
+			"Import Websites that are invalid by the current rules as well, such as those that were stored under earlier ones.")
 		return sections
 	}
 	return completeStoreCommand(cmd, flags, func(cmd *cobra.Command, o options.CompletedOptions, args []string) error {
@@ -90,8 +92,10 @@ etcd is reached in the --data-dir of a running server.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "imported: %d Websites, %d were there before, in %s\n", done.Created, done.Present, time.Since(start).Round(time.Millisecond))
-		fmt.Fprintln(cmd.OutOrStdout(), `if the server is closed, run "website-apiserver store check" and "website-apiserver store accept"`)
+		fmt.Fprintf(cmd.OutOrStdout(), "imported: %d Websites, %d were there before, in %s\n", done.Created, done.Present,
+			time.Since(start).Round(time.Millisecond))
+		fmt.Fprintln(cmd.OutOrStdout(),
+			`if the server is closed, run "website-apiserver store check" and "website-apiserver store accept"`)
 		return nil
 	})
 }

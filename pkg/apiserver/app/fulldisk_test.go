@@ -23,7 +23,8 @@ func smallDisk(t *testing.T, dir, size string) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small file system takes root")
 	}
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs",
+		dir).CombinedOutput(); err != nil {
 		t.Skipf("no file system can be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -70,10 +71,12 @@ func TestFullStore(t *testing.T) {
 	mustFail := func(t *testing.T, want string) {
 		t.Helper()
 		fails(t, nil, []string{"import", writeFile(t, documents(2)), "--data-dir=" + dataDir}, want)
-		if _, err := websites.Copy(t.Context(), "a source", []*website.Website{decoded}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := websites.Copy(t.Context(), "a source", []*website.Website{decoded}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("Copy = %v, want an error with %q", err, want)
 		}
-		if got, err := client.Get(t.Context(), store.WebsitesPrefix("/registry"), clientv3.WithPrefix()); err != nil || len(got.Kvs) > 0 {
+		if got, err := client.Get(t.Context(), store.WebsitesPrefix("/registry"), clientv3.WithPrefix()); err != nil ||
+			len(got.Kvs) > 0 {
 			t.Errorf("the store has %v, %v", got, err)
 		}
 	}
@@ -92,9 +95,10 @@ func TestFullStore(t *testing.T) {
 		}
 	})
 	t.Run("quota", func(t *testing.T) {
-		if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), &etcdserverpb.AlarmRequest{
-			Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE,
-		}); err != nil {
+		if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(),
+			&etcdserverpb.AlarmRequest{
+				Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE,
+			}); err != nil {
 			t.Fatal(err)
 		}
 		mustFail(t, "--embedded-etcd-quota-backend-bytes")

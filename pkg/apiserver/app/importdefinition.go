@@ -50,7 +50,8 @@ lost by that, as writes were refused. It fails once the definition is being remo
 		delay := defaultPropagationDelay
 		flags := func(o *options.Options) cliflag.NamedFlagSets {
 			sections := o.StoreFlags()
-			sections.FlagSet("import").DurationVar(&delay, "propagation-delay", delay, "How long each kube-apiserver may take to observe a change. The import waits that long three times.")
+			sections.FlagSet("import").DurationVar(&delay, "propagation-delay", delay,
+				"How long each kube-apiserver may take to observe a change. The import waits that long three times.")
 			return sections
 		}
 		command, err := completeStoreCommand(&cobra.Command{

@@ -71,7 +71,8 @@ migration. It exits with 0 once every Website is current.`,
 			if err != nil && counts.Total() == 0 {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d Websites: %d rewritten, %d current before, %d changed by others meanwhile, %d failed\n",
+			fmt.Fprintf(cmd.OutOrStdout(),
+				"%d Websites: %d rewritten, %d current before, %d changed by others meanwhile, %d failed\n",
 				counts.Total(), counts.Rewritten, counts.Current, counts.Changed, counts.Failed)
 			return err
 		},
@@ -79,9 +80,12 @@ migration. It exits with 0 once every Website is current.`,
 
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("migration")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may list and patch Websites in all namespaces. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may list and patch "+
+		"Websites in all namespaces. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
 	flags.Int64Var(&chunkSize, "chunk-size", defaultChunkSize, "The number of Websites in a list request.")
-	flags.StringVar(&progressFile, "progress-file", "", "Path to the file that stores the progress. If the file exists, the migration continues from it. It is removed once the migration is complete. The configuration of the servers must not change in between.")
+	flags.StringVar(&progressFile, "progress-file", "", "Path to the file that stores the progress. If the file exists, "+
+		"the migration continues from it. It is removed once the migration is complete. The configuration of the servers "+
+		"must not change in between.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
 	addSections(cmd, sections)
 	return cmd

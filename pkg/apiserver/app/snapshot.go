@@ -34,7 +34,8 @@ reached in the --data-dir of a running server.`,
 	}
 	flags := func(o *options.Options) cliflag.NamedFlagSets {
 		sections := o.EtcdFlags()
-		sections.FlagSet("snapshot").IntVar(&keep, "keep", 0, "The number of snapshots of this store to keep in the directory, the new one included. 0 keeps all.")
+		sections.FlagSet("snapshot").IntVar(&keep, "keep", 0,
+			"The number of snapshots of this store to keep in the directory, the new one included. 0 keeps all.")
 		return sections
 	}
 	return completeStoreCommand(cmd, flags, func(cmd *cobra.Command, o options.CompletedOptions, args []string) error {

@@ -64,7 +64,8 @@ reached in the --data-dir of a running server.`,
 		return nil, err
 	}
 	cmd.AddCommand(check, accept)
-	for _, newCommand := range []func() (*cobra.Command, error){newSnapshotCommand, newRestoreCommand, newExportCommand, newImportCommand} {
+	for _, newCommand := range []func() (*cobra.Command, error){newSnapshotCommand, newRestoreCommand, newExportCommand,
+		newImportCommand} {
 		subcommand, err := newCommand()
 		if err != nil {
 			return nil, err
@@ -76,7 +77,8 @@ reached in the --data-dir of a running server.`,
 
 // newStoreSubcommand completes cmd, which is to run with the flags of a server
 // that are about its store.
-func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets, run func(context.Context, io.Writer, store.Config) error) (*cobra.Command, error) {
+func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets,
+	run func(context.Context, io.Writer, store.Config) error) (*cobra.Command, error) {
 	cmd.Args = cobra.NoArgs
 	return completeStoreCommand(cmd, flags, func(cmd *cobra.Command, o options.CompletedOptions, _ []string) error {
 		config, err := o.StoreConfig()
@@ -94,7 +96,8 @@ func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag
 
 // completeStoreCommand gives cmd some of the flags of a server, and has it run with the
 // completed options.
-func completeStoreCommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets, run func(*cobra.Command, options.CompletedOptions, []string) error) (*cobra.Command, error) {
+func completeStoreCommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets,
+	run func(*cobra.Command, options.CompletedOptions, []string) error) (*cobra.Command, error) {
 	o, err := options.NewOptions()
 	if err != nil {
 		return nil, err
@@ -138,7 +141,8 @@ func newAcceptCommand(cmd *cobra.Command) (*cobra.Command, error) {
 	var withIncompleteImport bool
 	flags := func(o *options.Options) cliflag.NamedFlagSets {
 		sections := o.StoreFlags()
-		sections.FlagSet("accept").BoolVar(&withIncompleteImport, "with-incomplete-import", false, "Accept the store although an import into it was not completed.")
+		sections.FlagSet("accept").BoolVar(&withIncompleteImport, "with-incomplete-import", false,
+			"Accept the store although an import into it was not completed.")
 		return sections
 	}
 	return newStoreSubcommand(cmd, flags, func(ctx context.Context, out io.Writer, config store.Config) error {
@@ -152,7 +156,8 @@ func runStoreAccept(ctx context.Context, out io.Writer, config store.Config, wit
 		return err
 	}
 	if !report.Accepted {
-		fmt.Fprintf(out, "%s names the store %s already: servers are open with it, nothing was changed\n", config.Host, report.Store.Identity)
+		fmt.Fprintf(out, "%s names the store %s already: servers are open with it, nothing was changed\n", config.Host,
+			report.Store.Identity)
 		return nil
 	}
 	printUnknown(out, report)
@@ -170,8 +175,10 @@ func printReport(out io.Writer, config store.Config, report store.Report) {
 	}
 	fmt.Fprintf(out, "store that the cluster was served from: %s (%s)\n", served, config.Host)
 	fmt.Fprintf(out, "this store:                             %s, %d Websites\n", this, report.Websites)
-	fmt.Fprintf(out, "objects owned by Websites:              %d, of which %d by Websites that this store does not have\n", report.Owned, len(report.Unknown))
-	fmt.Fprintf(out, "resources that were listed:             %s; the garbage collector also deletes objects of others\n", strings.Join(store.OwnedResources(), ", "))
+	fmt.Fprintf(out, "objects owned by Websites:              %d, of which %d by Websites that this store does not have\n",
+		report.Owned, len(report.Unknown))
+	fmt.Fprintf(out, "resources that were listed:             %s; the garbage collector also deletes objects of others\n",
+		strings.Join(store.OwnedResources(), ", "))
 	if report.Incomplete != "" {
 		fmt.Fprintf(out, "an import was not completed:              %s\n", report.Incomplete)
 	}

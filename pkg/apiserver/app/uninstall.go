@@ -26,7 +26,8 @@ Websites are kept in the store, and their Deployments and Services keep serving.
   to come back:               kubectl apply -k the same manifests
   to undo this command:       kubectl annotate service -n %[1]s %[2]s %[3]s-
   to remove the sites as well, after the servers:
-                              kubectl delete deployments,services,configmaps,poddisruptionbudgets,ingresses -A -l app.kubernetes.io/managed-by=website-controller
+                              kubectl delete deployments,services,configmaps,poddisruptionbudgets,ingresses -A \
+                                -l app.kubernetes.io/managed-by=website-controller
                               where there is a Gateway API, the same for httproutes and listenersets
                               kubectl delete namespace %[1]s
 `
@@ -65,16 +66,21 @@ registered, the command waits, see --minimum-age.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), uninstallTimeout+minimumAge)
 			defer cancel()
-			deleted, err := registration.Uninstall(ctx, client, aggregation.ApiregistrationV1().APIServices(), reference, minimumAge)
+			deleted, err := registration.Uninstall(ctx, client, aggregation.ApiregistrationV1().APIServices(),
+				reference, minimumAge)
 			printUninstalled(cmd.OutOrStdout(), reference, deleted)
 			return err
 		},
 	}
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("uninstall")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may delete APIServices. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
-	flags.StringVar(&service, "service", "website-system/website-apiserver:443", "The Service of website-apiserver, as NAMESPACE/NAME:PORT.")
-	flags.DurationVar(&minimumAge, "minimum-age", registration.MinimumAge, "How long the API must have been available before it is removed; the command waits for that. The garbage collector of the host cluster must have begun to watch Websites: otherwise it takes the missing API for missing Websites, and deletes what they own.")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may delete APIServices. "+
+		"Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
+	flags.StringVar(&service, "service", "website-system/website-apiserver:443",
+		"The Service of website-apiserver, as NAMESPACE/NAME:PORT.")
+	flags.DurationVar(&minimumAge, "minimum-age", registration.MinimumAge, "How long the API must have been available "+
+		"before it is removed; the command waits for that. The garbage collector of the host cluster must have begun to "+
+		"watch Websites: otherwise it takes the missing API for missing Websites, and deletes what they own.")
 	addSections(cmd, sections)
 	return cmd
 }

@@ -55,7 +55,8 @@ func (w *Websites) Copy(ctx context.Context, source string, websites []*website.
 		if err := w.beginCopy(ctx, client, source); err != nil {
 			return err
 		}
-		description := fmt.Sprintf("%d Websites from %s, since %s", len(websites), source, time.Now().UTC().Format(time.RFC3339))
+		description := fmt.Sprintf("%d Websites from %s, since %s", len(websites), source,
+			time.Now().UTC().Format(time.RFC3339))
 		if err := store.BeginImport(ctx, client, prefix, description); err != nil {
 			return err
 		}
@@ -73,12 +74,14 @@ func (w *Websites) beginCopy(ctx context.Context, client *clientv3.Client, sourc
 	if err != nil || current == source {
 		return err
 	}
-	response, err := client.Get(ctx, store.WebsitesPrefix(w.Config.Prefix), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	response, err := client.Get(ctx, store.WebsitesPrefix(w.Config.Prefix), clientv3.WithPrefix(),
+		clientv3.WithCountOnly())
 	if err != nil {
 		return fmt.Errorf("counting the Websites in the store: %w", err)
 	}
 	if response.Count > 0 {
-		return fmt.Errorf("the store has %d Websites already, and they are no copies of %s: import into an empty store", response.Count, source)
+		return fmt.Errorf("the store has %d Websites already, and they are no copies of %s: import into an empty store",
+			response.Count, source)
 	}
 	return store.BeginCopy(ctx, client, w.Config.Prefix, source)
 }
@@ -101,9 +104,10 @@ func (w *Websites) replace(ctx context.Context, websites []*website.Website) (co
 			err = w.stored.Create(ctx, w.key(obj), obj, nil, 0)
 		case !isCopy(stored, obj):
 			copied.Updated++
-			err = w.stored.GuaranteedUpdate(ctx, w.key(obj), &website.Website{}, false, nil, func(runtime.Object, storage.ResponseMeta) (runtime.Object, *uint64, error) {
-				return obj, nil, nil
-			}, nil)
+			err = w.stored.GuaranteedUpdate(ctx, w.key(obj), &website.Website{}, false, nil,
+				func(runtime.Object, storage.ResponseMeta) (runtime.Object, *uint64, error) {
+					return obj, nil, nil
+				}, nil)
 		}
 		if err != nil {
 			return copied, fmt.Errorf("writing the Website %s/%s: %w", obj.Namespace, obj.Name, err)
@@ -121,7 +125,8 @@ func (w *Websites) replace(ctx context.Context, websites []*website.Website) (co
 			return copied, errors.Join(err, full)
 		}
 		copied.Deleted++
-		err = errors.Join(err, w.stored.Delete(ctx, w.key(obj), &website.Website{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}))
+		err = errors.Join(err, w.stored.Delete(ctx, w.key(obj), &website.Website{}, nil, storage.ValidateAllObjectFunc, nil,
+			storage.DeleteOptions{}))
 	}
 	return copied, err
 }

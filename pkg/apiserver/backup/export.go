@@ -43,7 +43,8 @@ func (w *Websites) ToFile(ctx context.Context, path string) (Export, error) {
 	defer f.discard()
 	var e Export
 	for attempt := 1; ; attempt++ {
-		if e, err = w.To(ctx, w.withSpace(filepath.Dir(path), f)); !apierrors.IsResourceExpired(err) || attempt == exportAttempts {
+		if e, err = w.To(ctx, w.withSpace(filepath.Dir(path), f)); !apierrors.IsResourceExpired(err) ||
+			attempt == exportAttempts {
 			break
 		}
 		klog.FromContext(ctx).Info("The revision was compacted while it was exported, beginning again")
@@ -81,7 +82,8 @@ func (w *Websites) To(ctx context.Context, out io.Writer) (Export, error) {
 		e.Revision = revision
 		p = newProgress(ctx, total)
 		klog.FromContext(ctx).Info("Exporting Websites", "store", identity, "revision", revision, "websites", total)
-		return export.comment("Websites of the store %s at revision %s, exported at %s", identity, revision, time.Now().UTC().Format(time.RFC3339))
+		return export.comment("Websites of the store %s at revision %s, exported at %s", identity, revision,
+			time.Now().UTC().Format(time.RFC3339))
 	}, func(obj *website.Website) error {
 		p.add(1)
 		return export.add(obj)

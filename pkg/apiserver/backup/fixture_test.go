@@ -103,7 +103,8 @@ func newSnapshot(t *testing.T) (Snapshot, int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Snapshotter{Transport: transport(t, dataDir), Prefix: prefix}.Save(t.Context(), filepath.Join(t.TempDir(), "snapshot"))
+	s, err := Snapshotter{Transport: transport(t, dataDir), Prefix: prefix}.Save(t.Context(),
+		filepath.Join(t.TempDir(), "snapshot"))
 	if err != nil {
 		t.Fatal(err)
 	}

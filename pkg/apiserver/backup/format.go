@@ -70,7 +70,8 @@ func (w *writer) add(obj *website.Website) error {
 	return err
 }
 
-// withoutUnprintable escapes characters that JSON may have in strings, and YAML may not, or takes for the end of a line.
+// withoutUnprintable escapes characters that JSON may have in strings, and YAML may not, or takes for the end of a
+// line.
 func withoutUnprintable(encoded []byte) []byte {
 	var escaped []byte
 	for _, r := range string(encoded) {
@@ -140,7 +141,8 @@ func (r reader) each(ctx context.Context, in io.Reader, visit func(line int, obj
 			return r.complete(lines, match, websites, sum.Sum(nil))
 		}
 		if err != nil {
-			return fmt.Errorf("%s is truncated: its last line must be \"# end: %d Websites\", with the number of Websites that it is to have", r.name, websites)
+			return fmt.Errorf("%s is truncated: its last line must be \"# end: %d Websites\", with the number of Websites "+
+				"that it is to have", r.name, websites)
 		}
 		_, _ = sum.Write(line)
 		if string(line) == separator {
@@ -160,10 +162,12 @@ func (r reader) complete(rest io.Reader, match [][]byte, websites int, sum []byt
 		return fmt.Errorf("%s continues after its end: it must hold one export", r.name)
 	}
 	if want, err := strconv.Atoi(string(match[1])); err != nil || want != websites {
-		return fmt.Errorf("%s has %d Websites, and according to its last line %s: it is damaged, or was edited; if you edited it, correct the last line", r.name, websites, match[1])
+		return fmt.Errorf("%s has %d Websites, and according to its last line %s: it is damaged, or was edited; if you "+
+			"edited it, correct the last line", r.name, websites, match[1])
 	}
 	if want := string(match[2]); want != "" && want != hex.EncodeToString(sum) {
-		return fmt.Errorf("%s is damaged, or was edited: its SHA-256 is %x, and according to its last line %s; if you edited it, remove \", sha256 ...\" from the last line", r.name, sum, want)
+		return fmt.Errorf("%s is damaged, or was edited: its SHA-256 is %x, and according to its last line %s; if you "+
+			"edited it, remove \", sha256 ...\" from the last line", r.name, sum, want)
 	}
 	return nil
 }

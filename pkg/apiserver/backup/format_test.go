@@ -20,7 +20,8 @@ func TestEachCharacter(t *testing.T) {
 	if err := install.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	want := website.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", Annotations: map[string]string{}}}
+	want := website.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site",
+		Annotations: map[string]string{}}}
 	want.Spec.Source.Git = &website.GitSource{Repository: "https://example.com/site.git"}
 	for r := rune(0); r <= 0x1ffff; r += 0x100 {
 		var value []rune

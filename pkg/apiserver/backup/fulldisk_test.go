@@ -51,7 +51,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	snapshotter := Snapshotter{Transport: transport(t, dataDir), Prefix: prefix}
 	disk := smallDisk(t, "512k")
-	if _, err := snapshotter.Save(t.Context(), disk); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+	if _, err := snapshotter.Save(t.Context(), disk); err == nil ||
+		!strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("Save = %v, want that there is no space", err)
 	}
 	mustBeEmpty(t, disk)
@@ -62,7 +63,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	member := Member{Name: "a", PeerURLs: []string{"http://a:2380"}, InitialCluster: "a=http://a:2380"}
 	disk = smallDisk(t, "64m")
-	_, err = Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), s.Path, filepath.Join(disk, "data"), member)
+	_, err = Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), s.Path,
+		filepath.Join(disk, "data"), member)
 	if err == nil || !strings.Contains(err.Error(), "130 MiB are needed") {
 		t.Errorf("Restore = %v, want that there is no space", err)
 	}

@@ -89,7 +89,8 @@ func (i *importer) check(ctx context.Context) error {
 			problems.add("%s has no name or no namespace", at)
 			return nil
 		case obj.UID == "" || obj.CreationTimestamp.IsZero():
-			problems.add("%s has no uid or no creationTimestamp: its children would not be its own; create it with kubectl instead", at)
+			problems.add("%s has no uid or no creationTimestamp: its children would not be its own; create it with "+
+				"kubectl instead", at)
 		case names.Has(name) || uids.Has(obj.UID):
 			problems.add("%s is in the file twice, or its uid", at)
 		case len(errs) > 0 && !i.keepInvalid:
@@ -130,7 +131,8 @@ func same(stored, obj *website.Website) bool {
 func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
 	prefix := i.websites.Config.Prefix
 	klog.FromContext(ctx).Info("Importing Websites", "file", i.reader.name, "websites", i.total, "present", i.present)
-	description := fmt.Sprintf("%d Websites from %s, since %s", i.total, i.reader.name, time.Now().UTC().Format(time.RFC3339))
+	description := fmt.Sprintf("%d Websites from %s, since %s", i.total, i.reader.name,
+		time.Now().UTC().Format(time.RFC3339))
 	if err := i.websites.writable(); err != nil {
 		return err
 	}
@@ -148,7 +150,8 @@ func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
 	err = i.pass(ctx, func(_ int, obj *website.Website) error {
 		stored, err := i.websites.get(ctx, obj)
 		if err == nil && (stored == nil || stored.UID != obj.UID) {
-			err = fmt.Errorf("the Website %s/%s was imported and is not in the store: something else writes to it", obj.Namespace, obj.Name)
+			err = fmt.Errorf("the Website %s/%s was imported and is not in the store: something else writes to it",
+				obj.Namespace, obj.Name)
 		}
 		return err
 	})
@@ -218,7 +221,8 @@ func (p *problems) error() error {
 	if p.count == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing was imported because of %d problems: remove these Websites from the file, or those of the store:\n%w", p.count, errors.Join(p.listed...))
+	return fmt.Errorf("nothing was imported because of %d problems: remove these Websites from the file, or those of "+
+		"the store:\n%w", p.count, errors.Join(p.listed...))
 }
 
 // Open opens an export; "-" is in.

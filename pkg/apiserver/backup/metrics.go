@@ -16,10 +16,11 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 	lastSuccess = metrics.NewGauge(&metrics.GaugeOpts{
-		Namespace:      "website_apiserver",
-		Subsystem:      "embedded_etcd",
-		Name:           "snapshot_last_success_timestamp_seconds",
-		Help:           "When the last scheduled snapshot of the embedded etcd was taken, also by an earlier process, in seconds since the epoch. 0 if there is none.",
+		Namespace: "website_apiserver",
+		Subsystem: "embedded_etcd",
+		Name:      "snapshot_last_success_timestamp_seconds",
+		Help: "When the last scheduled snapshot of the embedded etcd was taken, also by an earlier process, in " +
+			"seconds since the epoch. 0 if there is none.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	lastFailed = metrics.NewGauge(&metrics.GaugeOpts{

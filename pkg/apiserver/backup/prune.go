@@ -38,7 +38,8 @@ type stored struct {
 func name(record *store.Record, taken time.Time) (string, error) {
 	name := identity(record) + "-" + taken.UTC().Format(timeFormat) + suffix
 	if filepath.Base(name) != name {
-		return "", fmt.Errorf("the identity %q of the store cannot be part of a file name: it was not made by website-apiserver", identity(record))
+		return "", fmt.Errorf("the identity %q of the store cannot be part of a file name: it was not made by "+
+			"website-apiserver", identity(record))
 	}
 	return name, nil
 }
@@ -134,7 +135,8 @@ func directoryError(dir string) error {
 	for i, snapshot := range found {
 		names[i] = filepath.Base(snapshot.path)
 	}
-	return fmt.Errorf("%s is a directory with %d snapshots, name one of them: %s", dir, len(names), strings.Join(names, ", "))
+	return fmt.Errorf("%s is a directory with %d snapshots, name one of them: %s", dir, len(names),
+		strings.Join(names, ", "))
 }
 
 // remove ignores that another process was faster.

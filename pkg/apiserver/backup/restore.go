@@ -77,9 +77,12 @@ func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) 
 	}
 	// Only the new nonce is written beside. Restored data that was never written to is replaced by the same.
 	if restored := uint64(s.Revision) + r.BumpRevision + 1; latest > restored {
-		return Snapshot{}, fmt.Errorf("the data that is there is at revision %d, which clients have seen, and the restored one would be at %d: pass --bump-revision=%d or more, for all members", latest, restored, latest-uint64(s.Revision)+DefaultBumpRevision)
+		return Snapshot{}, fmt.Errorf("the data that is there is at revision %d, which clients have seen, and the restored "+
+			"one would be at %d: pass --bump-revision=%d or more, for all members", latest, restored,
+			latest-uint64(s.Revision)+DefaultBumpRevision)
 	}
-	klog.FromContext(ctx).Info("The snapshot is intact", "file", path, "revision", s.Revision, "websites", s.Websites, "identity", s.Identity())
+	klog.FromContext(ctx).Info("The snapshot is intact", "file", path, "revision", s.Revision, "websites", s.Websites,
+		"identity", s.Identity())
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return Snapshot{}, fmt.Errorf("creating the directory for the restored data: %w", err)
@@ -132,7 +135,8 @@ func (r Restorer) mayReplace(dir string) (uint64, error) {
 		return 0, fmt.Errorf("%s exists, and is not overwritten", r.existing(dir))
 	}
 	// etcd locks its database.
-	database, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	database, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600,
+		&bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return 0, fmt.Errorf("the data in %s is in use: stop the member first", dir)
 	}
@@ -272,7 +276,8 @@ func empty(dir string) error {
 	case err != nil:
 		return fmt.Errorf("looking for data in %s: %w", dir, err)
 	case len(entries) > 0:
-		return fmt.Errorf("%s is not empty, and is not overwritten: stop the server that uses it and move it away, for example to %s.old", dir, filepath.Clean(dir))
+		return fmt.Errorf("%s is not empty, and is not overwritten: stop the server that uses it and move it away, for "+
+			"example to %s.old", dir, filepath.Clean(dir))
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ import (
 func restoreEmbedded(t *testing.T, path, dataDir string) error {
 	t.Helper()
 	return embeddedetcd.Restore(dataDir, func(dir string, m embeddedetcd.Member) error {
-		_, err := Restorer{Prefix: prefix, BumpRevision: DefaultBumpRevision, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), path, dir,
+		_, err := Restorer{Prefix: prefix, BumpRevision: DefaultBumpRevision,
+			Space: embeddedetcd.SpaceFor}.Restore(t.Context(), path, dir,
 			Member{Name: m.Name, PeerURLs: []string{m.PeerURL}, InitialCluster: m.Name + "=" + m.PeerURL})
 		return err
 	})
@@ -59,13 +60,15 @@ func TestRestore(t *testing.T) {
 	}
 
 	// A second restoration would turn revisions back that clients have seen.
-	again, directory := Restorer{Prefix: prefix, BumpRevision: 50, Space: embeddedetcd.SpaceFor}, filepath.Join(t.TempDir(), "data")
+	again, directory := Restorer{Prefix: prefix, BumpRevision: 50, Space: embeddedetcd.SpaceFor},
+		filepath.Join(t.TempDir(), "data")
 	member := Member{Name: "a", PeerURLs: []string{"http://a:2380"}, InitialCluster: "a=http://a:2380"}
 	if _, err := again.Restore(t.Context(), s.Path, directory, member); err != nil {
 		t.Fatal(err)
 	}
 	again.RenameExisting, again.BumpRevision = "first", 40
-	if _, err := again.Restore(t.Context(), s.Path, directory, member); err == nil || !strings.Contains(err.Error(), "pass --bump-revision=") {
+	if _, err := again.Restore(t.Context(), s.Path, directory, member); err == nil ||
+		!strings.Contains(err.Error(), "pass --bump-revision=") {
 		t.Errorf("restoring again with an earlier revision = %v", err)
 	}
 	again.BumpRevision = 50
@@ -75,7 +78,8 @@ func TestRestore(t *testing.T) {
 
 	// Neither is the data of a server renamed that has no lock of ours.
 	renaming := Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor, RenameExisting: "old"}
-	if _, err := renaming.Restore(t.Context(), s.Path, filepath.Join(dataDir, "etcd", "data"), Member{}); err == nil || !strings.Contains(err.Error(), "stop the member first") {
+	if _, err := renaming.Restore(t.Context(), s.Path, filepath.Join(dataDir, "etcd", "data"), Member{}); err == nil ||
+		!strings.Contains(err.Error(), "stop the member first") {
 		t.Errorf("restoring over a running etcd = %v", err)
 	}
 	// In use, and not empty once it is not.
@@ -94,7 +98,8 @@ func TestRestoreMembers(t *testing.T) {
 	var hashes []Snapshot
 	for _, name := range []string{"a", "b"} {
 		dir := filepath.Join(t.TempDir(), "member")
-		member := Member{Name: name, PeerURLs: []string{"http://" + name + ":2380"}, InitialCluster: "a=http://a:2380,b=http://b:2380"}
+		member := Member{Name: name, PeerURLs: []string{"http://" + name + ":2380"},
+			InitialCluster: "a=http://a:2380,b=http://b:2380"}
 		if _, err := restorer.Restore(t.Context(), s.Path, dir, member); err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +123,14 @@ func TestRestoreOfAFullStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), &etcdserverpb.AlarmRequest{
-		Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: members.Members[0].ID, Alarm: etcdserverpb.AlarmType_NOSPACE,
-	}); err != nil {
+	if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(),
+		&etcdserverpb.AlarmRequest{
+			Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: members.Members[0].ID, Alarm: etcdserverpb.AlarmType_NOSPACE,
+		}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Snapshotter{Transport: transport(t, full), Prefix: prefix}.Save(t.Context(), filepath.Join(t.TempDir(), "snapshot"))
+	s, err := Snapshotter{Transport: transport(t, full), Prefix: prefix}.Save(t.Context(),
+		filepath.Join(t.TempDir(), "snapshot"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +158,8 @@ func TestRestoreOfADamagedSnapshot(t *testing.T) {
 	}
 	dir := t.TempDir()
 	member := Member{Name: "a", PeerURLs: []string{"http://a:2380"}, InitialCluster: "a=http://a:2380"}
-	_, err = Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), s.Path, filepath.Join(dir, "data"), member)
+	_, err = Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), s.Path,
+		filepath.Join(dir, "data"), member)
 	if err == nil || !strings.Contains(err.Error(), "damaged or truncated") {
 		t.Errorf("Restore = %v, want an error", err)
 	}

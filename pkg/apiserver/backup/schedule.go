@@ -69,7 +69,8 @@ func (s *Schedule) Run(ctx context.Context, clock clock.Clock) {
 		default:
 			recordSuccess(started, snapshot.Bytes)
 			next = started.Add(s.Interval)
-			logger.Info("Took a snapshot of the store", "file", snapshot.Path, "bytes", snapshot.Bytes, "websites", snapshot.Websites, "revision", snapshot.Revision, "duration", clock.Since(started), "next", next)
+			logger.Info("Took a snapshot of the store", "file", snapshot.Path, "bytes", snapshot.Bytes, "websites",
+				snapshot.Websites, "revision", snapshot.Revision, "duration", clock.Since(started), "next", next)
 		}
 	}
 }

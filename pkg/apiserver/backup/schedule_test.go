@@ -57,7 +57,8 @@ func (s *scheduled) start(t *testing.T) {
 // idle waits until the schedule waits.
 func (s *scheduled) idle(t *testing.T) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return s.clock.HasWaiters(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return s.clock.HasWaiters(), nil })
 	if err != nil {
 		t.Fatalf("waiting until the schedule waits: %v", err)
 	}
@@ -149,7 +150,8 @@ func TestScheduleRetries(t *testing.T) {
 // fileOf creates what counts as a snapshot that was taken earlier.
 func (s *scheduled) fileOf(t *testing.T, identity string, earlier time.Duration) string {
 	t.Helper()
-	path := filepath.Join(s.schedule.Directory, mustName(t, &store.Record{Identity: identity}, s.clock.Now().Add(-earlier)))
+	path := filepath.Join(s.schedule.Directory,
+		mustName(t, &store.Record{Identity: identity}, s.clock.Now().Add(-earlier)))
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +197,7 @@ func TestScheduleCannotRemove(t *testing.T) {
 	s.clock.Step(retryInterval)
 	s.idle(t)
 	if s.failures.Load() != 1 || s.count(t) != 3 {
-		t.Errorf("%d failures and %d snapshots before the interval has passed, want one and three", s.failures.Load(), s.count(t))
+		t.Errorf("%d failures and %d snapshots before the interval has passed, want one and three",
+			s.failures.Load(), s.count(t))
 	}
 }

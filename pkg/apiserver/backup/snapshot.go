@@ -111,7 +111,8 @@ func (s Snapshotter) copyFrom(ctx context.Context, endpoint string, f *file) err
 			return err
 		}
 	}
-	klog.FromContext(ctx).Info("Taking a snapshot", "endpoint", endpoint, "etcdVersion", status.Version, "bytes", status.DbSize)
+	klog.FromContext(ctx).Info("Taking a snapshot", "endpoint", endpoint, "etcdVersion", status.Version,
+		"bytes", status.DbSize)
 	stream, err := client.Snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("taking a snapshot of etcd at %s: %w", endpoint, err)
@@ -134,12 +135,14 @@ func (s Snapshotter) record(ctx context.Context) (*store.Record, error) {
 }
 
 // readRecord returns the record of the store, nil if it has none.
-func readRecord(ctx context.Context, client *clientv3.Client, transport storagebackend.TransportConfig, prefix string) (*store.Record, error) {
+func readRecord(ctx context.Context, client *clientv3.Client, transport storagebackend.TransportConfig,
+	prefix string) (*store.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	response, err := client.Get(ctx, store.RecordKey(prefix))
 	if err != nil {
-		return nil, fmt.Errorf("reading the identity of the store in etcd at %v (an embedded etcd is reached in the --data-dir of a running server): %w", transport.ServerList, err)
+		return nil, fmt.Errorf("reading the identity of the store in etcd at %v (an embedded etcd is reached in the "+
+			"--data-dir of a running server): %w", transport.ServerList, err)
 	}
 	if len(response.Kvs) == 0 {
 		return nil, nil
@@ -148,11 +151,13 @@ func readRecord(ctx context.Context, client *clientv3.Client, transport storageb
 }
 
 // reach waits for the member, by a read that one which lags does not answer.
-func (s Snapshotter) reach(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+func (s Snapshotter) reach(ctx context.Context, client *clientv3.Client,
+	endpoint string) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	if _, err := client.Get(ctx, store.RecordKey(s.Prefix)); err != nil {
-		return nil, fmt.Errorf("reading from etcd at %s (an embedded etcd is reached in the --data-dir of a running server): %w", endpoint, err)
+		return nil, fmt.Errorf("reading from etcd at %s (an embedded etcd is reached in the --data-dir of a running "+
+			"server): %w", endpoint, err)
 	}
 	status, err := client.Status(ctx, endpoint)
 	if err != nil {

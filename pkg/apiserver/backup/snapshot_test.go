@@ -75,8 +75,9 @@ func TestSnapshotOfSomethingElse(t *testing.T) {
 		snapshotter Snapshotter
 		want        string
 	}{
-		"another prefix": {t.Context(), Snapshotter{Transport: transport(t, dataDir), Prefix: "/other"}, "check --etcd-prefix"},
-		"interrupted":    {canceled, Snapshotter{Transport: transport(t, dataDir), Prefix: prefix}, "canceled"},
+		"another prefix": {t.Context(), Snapshotter{Transport: transport(t, dataDir), Prefix: "/other"},
+			"check --etcd-prefix"},
+		"interrupted": {canceled, Snapshotter{Transport: transport(t, dataDir), Prefix: prefix}, "canceled"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +156,8 @@ func TestPrune(t *testing.T) {
 	}
 	now := time.Now()
 	// That of a clock that was ahead must not have the last one removed.
-	kept := append(snapshots[3:], create(mustName(t, mine, now.AddDate(1, 0, 0)), start), create(mustName(t, theirs, start), start), create(mustName(t, nil, start), start), create("notes.txt", start),
+	kept := append(snapshots[3:], create(mustName(t, mine, now.AddDate(1, 0, 0)), start),
+		create(mustName(t, theirs, start), start), create(mustName(t, nil, start), start), create("notes.txt", start),
 		create(".website-store-1.partial", now))
 	create(".website-store-2.partial", now.Add(-2*staleAfter))
 

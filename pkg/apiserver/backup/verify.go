@@ -63,7 +63,8 @@ func Verify(ctx context.Context, path, prefix string) (Snapshot, error) {
 		return Snapshot{}, fmt.Errorf("reading the database in %s: %w", path, err)
 	}
 	if s.Record == nil && s.Websites == 0 {
-		return Snapshot{}, fmt.Errorf("%s is not a snapshot of a store of Websites: it has neither an identity at %s nor Websites: check --etcd-prefix", path, store.RecordKey(prefix))
+		return Snapshot{}, fmt.Errorf("%s is not a snapshot of a store of Websites: it has neither an identity at %s nor "+
+			"Websites: check --etcd-prefix", path, store.RecordKey(prefix))
 	}
 	return s, nil
 }
@@ -84,7 +85,8 @@ func (s *Snapshot) verifyChecksum(ctx context.Context) error {
 	}
 	s.Bytes = info.Size()
 	if !info.Mode().IsRegular() || s.Bytes <= sha256.Size || s.Bytes%sectorSize != sha256.Size {
-		return fmt.Errorf("%s has %d bytes, and is not a snapshot of etcd with its SHA-256 at the end: it is truncated, or another file", s.Path, s.Bytes)
+		return fmt.Errorf("%s has %d bytes, and is not a snapshot of etcd with its SHA-256 at the end: it is truncated, or "+
+			"another file", s.Path, s.Bytes)
 	}
 	hash := sha256.New()
 	if _, err := io.Copy(hash, readerWithContext(ctx, io.LimitReader(f, s.Bytes-sha256.Size))); err != nil {
@@ -96,7 +98,8 @@ func (s *Snapshot) verifyChecksum(ctx context.Context) error {
 	}
 	sum := hash.Sum(nil)
 	if !bytes.Equal(sum, appended) {
-		return fmt.Errorf("%s is damaged or truncated: the SHA-256 of its content is %x, at its end it has %x", s.Path, sum, appended)
+		return fmt.Errorf("%s is damaged or truncated: the SHA-256 of its content is %x, at its end it has %x",
+			s.Path, sum, appended)
 	}
 	s.SHA256 = hex.EncodeToString(sum)
 	return nil

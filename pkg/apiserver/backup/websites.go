@@ -38,7 +38,8 @@ func (w *Websites) open() (destroy func(), err error) {
 		func() runtime.Object { return &website.Website{} },
 		func() runtime.Object { return &website.WebsiteList{} }, "/"+w.ResourcePrefix)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd at %v (an embedded etcd is reached in the --data-dir of a running server): %w", config.Transport.ServerList, err)
+		return nil, fmt.Errorf("connecting to etcd at %v (an embedded etcd is reached in the --data-dir of a running "+
+			"server): %w", config.Transport.ServerList, err)
 	}
 	w.stored = stored
 	return destroy, nil
@@ -53,12 +54,14 @@ func (w *Websites) key(obj *website.Website) string {
 // returns an error that names the key of a Website that cannot be decrypted or decoded,
 // and one for which apierrors.IsResourceExpired is true if the revision was compacted
 // meanwhile.
-func (w *Websites) each(ctx context.Context, begin func(revision string, total int64) error, visit func(*website.Website) error) error {
+func (w *Websites) each(ctx context.Context, begin func(revision string, total int64) error,
+	visit func(*website.Website) error) error {
 	predicate := storage.Everything
 	predicate.Limit = pageSize
 	for first := true; first || predicate.Continue != ""; first = false {
 		var page website.WebsiteList
-		if err := w.stored.GetList(ctx, "/"+w.ResourcePrefix, storage.ListOptions{Predicate: predicate, Recursive: true}, &page); err != nil {
+		if err := w.stored.GetList(ctx, "/"+w.ResourcePrefix, storage.ListOptions{Predicate: predicate, Recursive: true},
+			&page); err != nil {
 			return fmt.Errorf("listing the Websites in etcd: %w", err)
 		}
 		if first {

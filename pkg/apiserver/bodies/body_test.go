@@ -63,11 +63,12 @@ func TestCostlyBodies(t *testing.T) {
 		contentType, body string
 		want              int
 	}{
-		"small":                    {"", costly, http.StatusBadRequest},
-		"large":                    {"", strings.TrimSuffix(costly, "}") + padding, http.StatusBadRequest},
-		"large, and not so costly": {"", strings.Replace(strings.TrimSuffix(costly, "}")+padding, "1e2147483646", "1e9", 1), http.StatusOK},
-		"a JSON patch":             {"application/json-patch+json", moved, http.StatusBadRequest},
-		"an unusual JSON patch":    {"Application/JSON-patch+json ;x", moved, http.StatusBadRequest},
+		"small": {"", costly, http.StatusBadRequest},
+		"large": {"", strings.TrimSuffix(costly, "}") + padding, http.StatusBadRequest},
+		"large, and not so costly": {"", strings.Replace(strings.TrimSuffix(costly, "}")+padding, "1e2147483646", "1e9",
+			1), http.StatusOK},
+		"a JSON patch":          {"application/json-patch+json", moved, http.StatusBadRequest},
+		"an unusual JSON patch": {"Application/JSON-patch+json ;x", moved, http.StatusBadRequest},
 	}
 	for name, test := range tests {
 		for _, verb := range []string{"create", "update", "patch"} {

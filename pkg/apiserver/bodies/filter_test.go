@@ -24,7 +24,8 @@ func write(t *testing.T, verb, namespace, name, subresource string, length int64
 	l := newTestLimiter()
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
 	r.ContentLength = length
-	recorder := serve(l, r, request.RequestInfo{Verb: verb, Namespace: namespace, Name: name, Subresource: subresource}, func(*http.Request) {})
+	recorder := serve(l, r, request.RequestInfo{Verb: verb, Namespace: namespace, Name: name, Subresource: subresource},
+		func(*http.Request) {})
 	requireReleased(t, l)
 	return recorder
 }
@@ -59,7 +60,8 @@ func newTestLimiter() *Limiter {
 }
 
 // serve sends a request through a limiter.
-func serve(l *Limiter, r *http.Request, info request.RequestInfo, handle func(*http.Request)) *httptest.ResponseRecorder {
+func serve(l *Limiter, r *http.Request, info request.RequestInfo,
+	handle func(*http.Request)) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	serveTo(recorder, l, r, info, func(_ http.ResponseWriter, r *http.Request) { handle(r) })
 	return recorder
@@ -79,16 +81,24 @@ func TestWithLimit(t *testing.T) {
 		length                int64
 		want                  int
 	}{
-		"small":                               {verb: "patch", namespace: "full", name: "small", length: 100, want: http.StatusOK},
-		"small creation":                      {verb: "create", namespace: "full", length: minBytes - 1, want: http.StatusOK},
-		"large creation":                      {verb: "create", namespace: "full", length: minBytes, want: http.StatusTooManyRequests},
-		"small, of unknown length":            {verb: "create", namespace: "full", length: -1, want: http.StatusTooManyRequests},
-		"small patch of a large Website":      {verb: "patch", namespace: "full", name: "large", length: 10, want: http.StatusTooManyRequests},
-		"large update of a small Website":     {verb: "update", namespace: "full", name: "small", length: 100 << 10, want: http.StatusTooManyRequests},
-		"rollback of a large Website":         {verb: "create", namespace: "full", name: "large", subresource: "rollback", length: 10, want: http.StatusTooManyRequests},
-		"sync of a large Website":             {verb: "create", namespace: "full", name: "large", subresource: "sync", length: 3 << 20, want: http.StatusOK},
-		"longer than a Website may be":        {verb: "create", namespace: "other", length: 3 << 20, want: http.StatusOK},
-		"large, in another namespace":         {verb: "update", namespace: "other", name: "large", length: 100, want: http.StatusOK},
+		"small": {verb: "patch", namespace: "full", name: "small", length: 100,
+			want: http.StatusOK},
+		"small creation": {verb: "create", namespace: "full", length: minBytes - 1, want: http.StatusOK},
+		"large creation": {verb: "create", namespace: "full", length: minBytes,
+			want: http.StatusTooManyRequests},
+		"small, of unknown length": {verb: "create", namespace: "full", length: -1,
+			want: http.StatusTooManyRequests},
+		"small patch of a large Website": {verb: "patch", namespace: "full", name: "large", length: 10,
+			want: http.StatusTooManyRequests},
+		"large update of a small Website": {verb: "update", namespace: "full", name: "small", length: 100 << 10,
+			want: http.StatusTooManyRequests},
+		"rollback of a large Website": {verb: "create", namespace: "full", name: "large", subresource: "rollback",
+			length: 10, want: http.StatusTooManyRequests},
+		"sync of a large Website": {verb: "create", namespace: "full", name: "large", subresource: "sync",
+			length: 3 << 20, want: http.StatusOK},
+		"longer than a Website may be": {verb: "create", namespace: "other", length: 3 << 20, want: http.StatusOK},
+		"large, in another namespace": {verb: "update", namespace: "other", name: "large", length: 100,
+			want: http.StatusOK},
 		"deletion of a large Website":         {verb: "delete", namespace: "full", name: "large", want: http.StatusOK},
 		"a large one of all, by a collection": {verb: "deletecollection", namespace: "full", want: http.StatusOK},
 		"reading a large Website":             {verb: "get", namespace: "full", name: "large", want: http.StatusOK},
@@ -152,7 +162,9 @@ func TestSlowBody(t *testing.T) {
 	if got := update("slow", strings.NewReader("{}")); got.Code != http.StatusOK {
 		t.Errorf("afterwards: %d %s", got.Code, got.Body)
 	}
-	if got := update("other", strings.NewReader(strings.Repeat(" ", MaxBytes+1))); got.Code != http.StatusRequestEntityTooLarge {
+	if got := update(
+		"other", strings.NewReader(strings.Repeat(" ", MaxBytes+1)),
+	); got.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body that is too long: %d %s", got.Code, got.Body)
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 func infoOf(resource, subresource string) *request.RequestInfo {
-	return &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, Resource: resource, Subresource: subresource}
+	return &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, Resource: resource,
+		Subresource: subresource}
 }
 
 func TestLongRunning(t *testing.T) {
@@ -25,16 +26,18 @@ func TestLongRunning(t *testing.T) {
 		info        *request.RequestInfo
 		want        bool
 	}{
-		"waits":              {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("websites", "sync"), want: true},
+		"waits": {method: http.MethodPost, url: "/?timeoutSeconds=5",
+			info: infoOf("websites", "sync"), want: true},
 		"waits for nothing":  {method: http.MethodPost, url: "/?timeoutSeconds=0", info: infoOf("websites", "sync")},
 		"no integer":         {method: http.MethodPost, url: "/?timeoutSeconds=5s", info: infoOf("websites", "sync")},
 		"waits for too long": {method: http.MethodPost, url: "/?timeoutSeconds=301", info: infoOf("websites", "sync")},
-		"dry run":            {method: http.MethodPost, url: "/?timeoutSeconds=5&dryRun=All", info: infoOf("websites", "sync")},
-		"does not wait":      {method: http.MethodPost, url: "/", info: infoOf("websites", "sync")},
-		"only shows":         {method: http.MethodGet, url: "/?timeoutSeconds=5", info: infoOf("websites", "sync")},
-		"rollback":           {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("websites", "rollback")},
-		"another resource":   {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("pods", "sync")},
-		"watch, as without":  {method: http.MethodGet, url: "/", info: &request.RequestInfo{Verb: "watch"}, want: true},
+		"dry run": {method: http.MethodPost, url: "/?timeoutSeconds=5&dryRun=All",
+			info: infoOf("websites", "sync")},
+		"does not wait":     {method: http.MethodPost, url: "/", info: infoOf("websites", "sync")},
+		"only shows":        {method: http.MethodGet, url: "/?timeoutSeconds=5", info: infoOf("websites", "sync")},
+		"rollback":          {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("websites", "rollback")},
+		"another resource":  {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("pods", "sync")},
+		"watch, as without": {method: http.MethodGet, url: "/", info: &request.RequestInfo{Verb: "watch"}, want: true},
 	}
 	for name, test := range tests {
 		if got := longRunning(watches)(httptest.NewRequest(test.method, test.url, nil), test.info); got != test.want {
@@ -91,7 +94,8 @@ func (a *asked) Validate(ctx context.Context, attributes admission.Attributes, o
 
 func TestAdmissionKnowsDryRuns(t *testing.T) {
 	attributes := func(operation admission.Operation, dryRun bool) admission.Attributes {
-		return admission.NewAttributesRecord(nil, nil, website.SchemeGroupVersion.WithKind("Website"), "default", "kubia", website.SchemeGroupVersion.WithResource("websites"), "sync", operation, nil, dryRun, nil)
+		return admission.NewAttributesRecord(nil, nil, website.SchemeGroupVersion.WithKind("Website"), "default", "kubia",
+			website.SchemeGroupVersion.WithResource("websites"), "sync", operation, nil, dryRun, nil)
 	}
 	trying := registry.WithDryRun(t.Context(), []string{"All"})
 	tests := map[string]struct {

@@ -17,7 +17,8 @@ const dryRun = "dryRun"
 func connecting(info *request.RequestInfo) bool { return isSubresource(info, "sync") }
 
 func isSubresource(info *request.RequestInfo, name string) bool {
-	return info.IsResourceRequest && info.APIGroup == website.GroupName && info.Resource == "websites" && info.Subresource == name
+	return info.IsResourceRequest && info.APIGroup == website.GroupName && info.Resource == "websites" &&
+		info.Subresource == name
 }
 
 // withDryRun hands the query parameter dryRun to the subresource that connects. The library
@@ -54,7 +55,8 @@ var (
 )
 
 // Admit calls the mutating plugins.
-func (a dryRunAdmission) Admit(ctx context.Context, attributes admission.Attributes, o admission.ObjectInterfaces) error {
+func (a dryRunAdmission) Admit(ctx context.Context, attributes admission.Attributes,
+	o admission.ObjectInterfaces) error {
 	mutating, ok := a.Interface.(admission.MutationInterface)
 	if !ok {
 		return nil
@@ -63,7 +65,8 @@ func (a dryRunAdmission) Admit(ctx context.Context, attributes admission.Attribu
 }
 
 // Validate calls the validating plugins.
-func (a dryRunAdmission) Validate(ctx context.Context, attributes admission.Attributes, o admission.ObjectInterfaces) error {
+func (a dryRunAdmission) Validate(ctx context.Context, attributes admission.Attributes,
+	o admission.ObjectInterfaces) error {
 	validating, ok := a.Interface.(admission.ValidationInterface)
 	if !ok {
 		return nil

@@ -49,7 +49,8 @@ func (i *Importer) decode(ctx context.Context, obj *unstructured.Unstructured) (
 		return nil, errors.New("is being deleted: wait for its end")
 	case len(obj.GetFinalizers()) > 0:
 		// Nothing but the definition's own storage could remove them later.
-		return nil, fmt.Errorf("has finalizers, %v, which would block the removal of the definition: remove them, and add them again after the import", obj.GetFinalizers())
+		return nil, fmt.Errorf("has finalizers, %v, which would block the removal of the definition: remove them, and add "+
+			"them again after the import", obj.GetFinalizers())
 	}
 	encoded, err := obj.MarshalJSON()
 	if err != nil {
@@ -80,7 +81,8 @@ func (i *Importer) copy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		i.printf("copy: the definition has %d Websites; %d created, %d updated, %d deleted in the store", len(all), copied.Created, copied.Updated, copied.Deleted)
+		i.printf("copy: the definition has %d Websites; %d created, %d updated, %d deleted in the store", len(all),
+			copied.Created, copied.Updated, copied.Deleted)
 		changed = copied.Changed()
 	}
 	// A closed server would answer requests with 503 after the handover.
@@ -98,7 +100,8 @@ func (i *Importer) open(ctx context.Context) error {
 	case report.Host == nil:
 		return fmt.Errorf("no running server has recorded this store in %s", i.config.Store.Host)
 	case len(report.Unknown) > 0:
-		return fmt.Errorf("%d objects of the cluster are owned by Websites that the definition does not have, such as %s %s/%s; delete them, or remove their owner references",
+		return fmt.Errorf("%d objects of the cluster are owned by Websites that the definition does not have, such as %s "+
+			"%s/%s; delete them, or remove their owner references",
 			len(report.Unknown), report.Unknown[0].Resource, report.Unknown[0].Namespace, report.Unknown[0].Name)
 	}
 	return nil

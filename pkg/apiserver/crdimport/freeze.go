@@ -19,17 +19,22 @@ import (
 // writes during an import: of kube-apiserver as well as of website-apiserver.
 const PolicyName = "website-import"
 
-func newPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+func newPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy,
+	*admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	rule := admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
+			admissionregistrationv1.Delete},
 		// Not the status, which is computed again.
-		Rule: admissionregistrationv1.Rule{APIGroups: []string{website.GroupName}, APIVersions: []string{"*"}, Resources: []string{"websites", "websites/scale"}},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{website.GroupName}, APIVersions: []string{"*"},
+			Resources: []string{"websites", "websites/scale"}},
 	}}
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: PolicyName},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy:    ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule}},
+			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule},
+			},
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "false",
 				Reason:     ptr.To(metav1.StatusReasonForbidden),
@@ -62,10 +67,12 @@ func (i *Importer) policy(ctx context.Context) (types.UID, error) {
 func (i *Importer) freeze(ctx context.Context) error {
 	policy, binding := newPolicy()
 	client := i.kube.AdmissionregistrationV1()
-	if _, err := client.ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the ValidatingAdmissionPolicy %s: %w", PolicyName, err)
 	}
-	if _, err := client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the ValidatingAdmissionPolicyBinding %s: %w", PolicyName, err)
 	}
 	err := i.waitFor(ctx, "writes are refused", func(ctx context.Context) error {
@@ -92,7 +99,8 @@ func (i *Importer) refuses(ctx context.Context) (bool, error) {
 		return policy != "", err
 	}
 	patch := []byte(`{"metadata":{"annotations":{"mycontroller.nevermosby.io/import":"dry run"}}}`)
-	_, err = i.dynamic.Resource(websites).Namespace(list.Items[0].GetNamespace()).Patch(ctx, list.Items[0].GetName(), types.MergePatchType, patch, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err = i.dynamic.Resource(websites).Namespace(list.Items[0].GetNamespace()).Patch(ctx, list.Items[0].GetName(),
+		types.MergePatchType, patch, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), PolicyName) {
 		return true, nil
 	}
@@ -106,10 +114,12 @@ func (i *Importer) refuses(ctx context.Context) (bool, error) {
 // complete.
 func (i *Importer) unfreeze(ctx context.Context) error {
 	client := i.kube.AdmissionregistrationV1()
-	if err := client.ValidatingAdmissionPolicyBindings().Delete(ctx, PolicyName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := client.ValidatingAdmissionPolicyBindings().Delete(ctx, PolicyName, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting the ValidatingAdmissionPolicyBinding %s: %w", PolicyName, err)
 	}
-	if err := client.ValidatingAdmissionPolicies().Delete(ctx, PolicyName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := client.ValidatingAdmissionPolicies().Delete(ctx, PolicyName, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting the ValidatingAdmissionPolicy %s: %w", PolicyName, err)
 	}
 	return i.waitFor(ctx, "writes are permitted", func(ctx context.Context) error {

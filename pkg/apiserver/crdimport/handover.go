@@ -13,16 +13,19 @@ import (
 )
 
 const (
-	handOverPatch = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null},"annotations":{"` + registration.AnnotationImport + `":"InProgress"}}}`
+	handOverPatch = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null},"annotations":{"` +
+		registration.AnnotationImport + `":"InProgress"}}}`
 	// handBackPatch has kube-apiserver maintain the APIService again.
-	handBackPatch = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"},"annotations":{"` + registration.AnnotationImport + `":null}},"spec":{"service":null,"caBundle":null}}`
+	handBackPatch = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"},"annotations":{"` +
+		registration.AnnotationImport + `":null}},"spec":{"service":null,"caBundle":null}}`
 	completePatch = `{"metadata":{"annotations":{"` + registration.AnnotationImport + `":null}}}`
 	// localReason is that of the condition Available of an APIService without a Service.
 	localReason = "Local"
 )
 
 func (i *Importer) patchAPIService(ctx context.Context, patch string) error {
-	if _, err := i.apiServices.Patch(ctx, apiServiceName, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: registration.FieldManager}); err != nil {
+	if _, err := i.apiServices.Patch(ctx, apiServiceName, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: registration.FieldManager}); err != nil {
 		return fmt.Errorf("changing APIService %s: %w", apiServiceName, err)
 	}
 	return nil
@@ -64,7 +67,8 @@ func (i *Importer) available(ctx context.Context, name string, local bool) error
 		if condition.Status == apiregistrationv1.ConditionTrue && (condition.Reason == localReason) == local {
 			return nil
 		}
-		return fmt.Errorf("the condition Available of APIService %s is %s: %s: %s", name, condition.Status, condition.Reason, condition.Message)
+		return fmt.Errorf("the condition Available of APIService %s is %s: %s: %s", name, condition.Status, condition.Reason,
+			condition.Message)
 	}
 	return errors.New("APIService " + name + " has no condition Available")
 }

@@ -28,8 +28,9 @@ const (
 )
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	websites    = v1alpha1.SchemeGroupVersion.WithResource("websites")
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	websites = v1alpha1.SchemeGroupVersion.WithResource("websites")
 	// DefinitionName is that of the CustomResourceDefinition.
 	DefinitionName = website.Resource("websites").String()
 	apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + website.GroupName
@@ -73,7 +74,8 @@ func New(config Config) (*Importer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	return &Importer{config: config, kube: kube, dynamic: dynamicClient, apiServices: aggregation.ApiregistrationV1().APIServices()}, nil
+	return &Importer{config: config, kube: kube, dynamic: dynamicClient,
+		apiServices: aggregation.ApiregistrationV1().APIServices()}, nil
 }
 
 func (i *Importer) printf(format string, args ...any) {

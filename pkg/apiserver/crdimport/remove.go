@@ -22,7 +22,8 @@ const deprecation = "Websites are being moved to website-apiserver"
 func isDetached(definition *unstructured.Unstructured) bool {
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, version := range versions {
-		if warning, _, _ := unstructured.NestedString(version.(map[string]any), "deprecationWarning"); warning != deprecation {
+		if warning, _, _ := unstructured.NestedString(version.(map[string]any),
+			"deprecationWarning"); warning != deprecation {
 			return false
 		}
 	}
@@ -82,7 +83,10 @@ func (i *Importer) remove(ctx context.Context) error {
 		if err := s.goesOn(s.policy, stepRemove); err != nil {
 			return err
 		}
-		err := client.Delete(ctx, DefinitionName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(s.definition.GetUID()), ResourceVersion: ptr.To(s.definition.GetResourceVersion())}})
+		err := client.Delete(
+			ctx, DefinitionName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(s.definition.GetUID()),
+				ResourceVersion: ptr.To(s.definition.GetResourceVersion())}},
+		)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting the CustomResourceDefinition %s: %w", DefinitionName, err)
 		}
@@ -105,7 +109,8 @@ func (i *Importer) finish(ctx context.Context) error {
 		return err
 	}
 	name := v1beta1.SchemeGroupVersion.Version + "." + website.GroupName
-	if err := i.waitFor(ctx, "the API is registered", func(ctx context.Context) error { return i.available(ctx, name, false) }); err != nil {
+	if err := i.waitFor(ctx, "the API is registered",
+		func(ctx context.Context) error { return i.available(ctx, name, false) }); err != nil {
 		return err
 	}
 	if err := i.config.Websites.EndCopy(ctx); err != nil {

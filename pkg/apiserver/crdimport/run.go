@@ -24,12 +24,19 @@ const (
 
 func (i *Importer) steps() []step {
 	return []step{
-		{stepFreeze, "refuse writes of Websites", func(s state) bool { return s.frozen() || s.removed() || s.handedOver() }, i.freeze},
-		{"copy", "copy the Websites to the store, with their UIDs", func(s state) bool { return s.removed() || s.handedOver() }, i.copy},
-		{"hand over", "have website-apiserver serve v1alpha1", func(s state) bool { return s.removed() || s.handedOver() }, i.handOver},
-		{stepDetach, "end the watches of the definition's storage", func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition) }, i.detach},
+		{stepFreeze, "refuse writes of Websites", func(s state) bool {
+			return s.frozen() || s.removed() ||
+				s.handedOver()
+		}, i.freeze},
+		{"copy", "copy the Websites to the store, with their UIDs",
+			func(s state) bool { return s.removed() || s.handedOver() }, i.copy},
+		{"hand over", "have website-apiserver serve v1alpha1",
+			func(s state) bool { return s.removed() || s.handedOver() }, i.handOver},
+		{stepDetach, "end the watches of the definition's storage",
+			func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition) }, i.detach},
 		{stepRemove, "delete the CustomResourceDefinition", func(s state) bool { return s.definition == nil }, i.remove},
-		{"finish", "register v1beta1, and permit writes", func(s state) bool { return s.definition == nil && !s.handedOver() && !s.frozen() }, i.finish},
+		{"finish", "register v1beta1, and permit writes",
+			func(s state) bool { return s.definition == nil && !s.handedOver() && !s.frozen() }, i.finish},
 	}
 }
 
@@ -164,7 +171,8 @@ func (i *Importer) Back(ctx context.Context) error {
 		return err
 	}
 	if s.removed() {
-		return errors.New("the CustomResourceDefinition is removed: there is no way back; run \"website-apiserver import run\" to continue")
+		return errors.New("the CustomResourceDefinition is removed: there is no way back; run \"website-apiserver import " +
+			"run\" to continue")
 	}
 	if s.handedOver() {
 		if err := i.patchAPIService(ctx, handBackPatch); err != nil {

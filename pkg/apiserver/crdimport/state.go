@@ -85,15 +85,18 @@ func (i *Importer) check(ctx context.Context, s state) error {
 	case s.removed() || s.handedOver():
 		return nil
 	case !s.local():
-		return fmt.Errorf("the CustomResourceDefinition %s does not serve %s: nothing can be imported from it", DefinitionName, v1alpha1.SchemeGroupVersion)
+		return fmt.Errorf("the CustomResourceDefinition %s does not serve %s: nothing can be imported from it",
+			DefinitionName, v1alpha1.SchemeGroupVersion)
 	}
 	versions, _, err := unstructured.NestedSlice(s.definition.Object, "spec", "versions")
 	if err != nil {
 		return fmt.Errorf("reading the versions of the CustomResourceDefinition %s: %w", DefinitionName, err)
 	}
 	for _, version := range versions {
-		if name, _, _ := unstructured.NestedString(version.(map[string]any), "name"); name != v1alpha1.SchemeGroupVersion.Version {
-			return fmt.Errorf("the CustomResourceDefinition %s has the version %s: only those with %s alone can be imported", DefinitionName, name, v1alpha1.SchemeGroupVersion.Version)
+		if name, _, _ := unstructured.NestedString(version.(map[string]any),
+			"name"); name != v1alpha1.SchemeGroupVersion.Version {
+			return fmt.Errorf("the CustomResourceDefinition %s has the version %s: only those with %s alone can be imported",
+				DefinitionName, name, v1alpha1.SchemeGroupVersion.Version)
 		}
 	}
 	// An APIService is for all resources of a version.
@@ -103,7 +106,8 @@ func (i *Importer) check(ctx context.Context, s state) error {
 	}
 	for _, resource := range served.APIResources {
 		if name, _, _ := strings.Cut(resource.Name, "/"); name != websites.Resource {
-			return fmt.Errorf("%s has %s as well, which website-apiserver does not serve: move them to another group first", v1alpha1.SchemeGroupVersion, name)
+			return fmt.Errorf("%s has %s as well, which website-apiserver does not serve: move them to another group first",
+				v1alpha1.SchemeGroupVersion, name)
 		}
 	}
 	other := v1beta1.SchemeGroupVersion.Version + "." + website.GroupName
@@ -111,7 +115,8 @@ func (i *Importer) check(ctx context.Context, s state) error {
 		if err != nil {
 			return fmt.Errorf("reading APIService %s: %w", other, err)
 		}
-		return fmt.Errorf("APIService %s exists, so two stores answer for the group %s: run \"website-apiserver uninstall\" first, and restart website-apiserver afterwards", other, website.GroupName)
+		return fmt.Errorf("APIService %s exists, so two stores answer for the group %s: run \"website-apiserver "+
+			"uninstall\" first, and restart website-apiserver afterwards", other, website.GroupName)
 	}
 	return nil
 }

@@ -17,7 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-func newDefinition(tweak func(definition *unstructured.Unstructured, version map[string]any)) *unstructured.Unstructured {
+func newDefinition(
+	tweak func(definition *unstructured.Unstructured, version map[string]any),
+) *unstructured.Unstructured {
 	version := map[string]any{"name": "v1alpha1"}
 	definition := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": DefinitionName}}}
 	tweak(definition, version)
@@ -38,8 +40,12 @@ func TestNext(t *testing.T) {
 	detached := newDefinition(func(_ *unstructured.Unstructured, version map[string]any) {
 		version["deprecationWarning"] = deprecation
 	})
-	local := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kube-aggregator.kubernetes.io/automanaged": "true"}}}
-	handedOver := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{registration.AnnotationImport: "InProgress"}}}
+	local := &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kube-aggregator.kubernetes.io/automanaged": "true"}},
+	}
+	handedOver := &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{registration.AnnotationImport: "InProgress"}},
+	}
 	ours := &apiregistrationv1.APIService{}
 	tests := map[string]struct {
 		state state

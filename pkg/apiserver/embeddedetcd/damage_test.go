@@ -64,7 +64,8 @@ func TestDamagedData(t *testing.T) {
 		},
 		"beginning of the log": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, wal), 0, 60) },
 		"a file of the log": func(t *testing.T, dir string) {
-			if err := os.Rename(filepath.Join(dir, wal), filepath.Join(dir, "member/wal/0000000000000007-0000000000000700.wal")); err != nil {
+			if err := os.Rename(filepath.Join(dir, wal),
+				filepath.Join(dir, "member/wal/0000000000000007-0000000000000700.wal")); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -22,7 +22,8 @@ const longRequest = 500 * time.Millisecond
 // the etcd in this process: the socket, and what encodes, sends, receives and decodes on both of its
 // sides, take more time than etcd does. What it does not know, and all requests while etcd does not
 // run, are sent over the connection.
-func (s *Supervisor) Direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func (s *Supervisor) Direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	server := s.server.Load()
 	to, known := reply.(proto.Message)
 	if server == nil || !known {
@@ -47,7 +48,8 @@ func local(r *etcdserverpb.RangeRequest) *etcdserverpb.RangeRequest {
 }
 
 // answer calls etcd, with the span that a request over a connection has.
-func answer[Request any, Response proto.Message](ctx context.Context, method string, to proto.Message, server *Server, request Request, call func(context.Context, Request) (Response, error)) error {
+func answer[Request any, Response proto.Message](ctx context.Context, method string, to proto.Message, server *Server,
+	request Request, call func(context.Context, Request) (Response, error)) error {
 	ctx, span := tracing.Start(ctx, strings.TrimPrefix(method, "/"))
 	defer span.End(longRequest)
 	response, err := bounded(ctx, server, request, call)
@@ -66,7 +68,8 @@ func answer[Request any, Response proto.Message](ctx context.Context, method str
 
 // bounded has a call end with its context. In etcd it waits for a commit or a defragmentation,
 // however long the disk takes. etcd waits for calls before it closes its database.
-func bounded[Request, Response any](ctx context.Context, server *Server, request Request, call func(context.Context, Request) (Response, error)) (response Response, err error) {
+func bounded[Request, Response any](ctx context.Context, server *Server, request Request,
+	call func(context.Context, Request) (Response, error)) (response Response, err error) {
 	if err := ctx.Err(); err != nil {
 		return response, status.FromContextError(err).Err() //nolint:wrapcheck // It has the code that a client gets.
 	}

@@ -21,7 +21,8 @@ var errNoConnection = errors.New("no connection is needed")
 // startSupervisor runs etcd until the test ends.
 func startSupervisor(t *testing.T) *Supervisor {
 	t.Helper()
-	s := NewSupervisor(Config{DataDir: newDataDir(t), QuotaBytes: DefaultQuotaBytes, HistoryBytes: DefaultHistoryBytes}, clock.RealClock{})
+	s := NewSupervisor(Config{DataDir: newDataDir(t), QuotaBytes: DefaultQuotaBytes, HistoryBytes: DefaultHistoryBytes},
+		clock.RealClock{})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -74,7 +75,8 @@ func TestDirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now.Count != 1 || len(now.Kvs) != 1 || string(now.Kvs[0].Value) != "last" || now.Kvs[0].ModRevision != last || now.Header.Revision != last {
+	if now.Count != 1 || len(now.Kvs) != 1 || string(now.Kvs[0].Value) != "last" || now.Kvs[0].ModRevision != last ||
+		now.Header.Revision != last {
 		t.Errorf("key = %v", now)
 	}
 	before, err := client.Get(t.Context(), "key", clientv3.WithRev(first))
@@ -86,7 +88,8 @@ func TestDirect(t *testing.T) {
 	if err != nil || len(page.Kvs) != 1 || !page.More || page.Count != 2 {
 		t.Errorf("page = %v, %v", page, err)
 	}
-	conflict, err := client.Txn(t.Context()).If(clientv3.Compare(clientv3.ModRevision("key"), "=", first)).Then(clientv3.OpPut("key", "lost")).Else(clientv3.OpGet("key")).Commit()
+	conflict, err := client.Txn(t.Context()).If(clientv3.Compare(clientv3.ModRevision("key"), "=", first)).
+		Then(clientv3.OpPut("key", "lost")).Else(clientv3.OpGet("key")).Commit()
 	if err != nil || conflict.Succeeded || string(conflict.Responses[0].GetResponseRange().Kvs[0].Value) != "last" {
 		t.Errorf("a write with an old revision: %v, %v", conflict, err)
 	}
@@ -98,10 +101,12 @@ func TestDirectErrors(t *testing.T) {
 	if _, err := client.Get(t.Context(), "key", clientv3.WithRev(1000)); !errors.Is(err, rpctypes.ErrFutureRev) {
 		t.Errorf("a read of the future: %v", err)
 	}
-	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut("key", strings.Repeat("x", 2<<20))).Commit(); !errors.Is(err, rpctypes.ErrRequestTooLarge) {
+	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut("key", strings.Repeat("x", 2<<20))).Commit(); !errors.Is(err,
+		rpctypes.ErrRequestTooLarge) {
 		t.Errorf("a write that is too large: %v", err)
 	}
-	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut("", "value")).Commit(); !errors.Is(err, rpctypes.ErrEmptyKey) {
+	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut("", "value")).Commit(); !errors.Is(err,
+		rpctypes.ErrEmptyKey) {
 		t.Errorf("a write without a key: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
@@ -171,7 +176,8 @@ func TestDirectReadsAreLinearizable(t *testing.T) {
 					return
 				}
 				got, err := other.Get(t.Context(), key)
-				if err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != value || got.Header.Revision < response.Header.Revision {
+				if err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != value ||
+					got.Header.Revision < response.Header.Revision {
 					t.Errorf("after %s = %s at revision %d it is %v, %v", key, value, response.Header.Revision, got, err)
 					return
 				}

@@ -14,7 +14,8 @@ func Writable(dataDir string) error {
 		return fmt.Errorf("reading the free space of the data directory: %w", err)
 	}
 	if free < reservedBytes {
-		return fmt.Errorf("the disk of the data directory has %d MiB free, %d MiB are needed: free some, or enlarge it", free>>20, reservedBytes>>20)
+		return fmt.Errorf("the disk of the data directory has %d MiB free, %d MiB are needed: free some, or enlarge it",
+			free>>20, reservedBytes>>20)
 	}
 	return nil
 }
@@ -27,7 +28,8 @@ func SpaceFor(dir string, bytes int64) error {
 		return fmt.Errorf("reading the free space of %s: %w", dir, err)
 	}
 	if free-bytes < reservedBytes {
-		return fmt.Errorf("the disk of %s has %d MiB free, %d MiB are needed: free some, or enlarge it", dir, free>>20, (bytes+reservedBytes)>>20)
+		return fmt.Errorf("the disk of %s has %d MiB free, %d MiB are needed: free some, or enlarge it", dir, free>>20,
+			(bytes+reservedBytes)>>20)
 	}
 	return nil
 }

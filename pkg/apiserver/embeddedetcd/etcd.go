@@ -87,7 +87,8 @@ func Endpoint(dataDir string) (string, error) {
 	}
 	socket := filepath.Join(dir, socketName)
 	if len(socket) > maxSocketPath {
-		return "", fmt.Errorf("the socket of the embedded etcd would be %s, %d bytes long; a unix socket's path can have %d: choose a data directory with a shorter path", socket, len(socket), maxSocketPath)
+		return "", fmt.Errorf("the socket of the embedded etcd would be %s, %d bytes long; a unix socket's path can have "+
+			"%d: choose a data directory with a shorter path", socket, len(socket), maxSocketPath)
 	}
 	return (&url.URL{Scheme: "unix", Path: socket}).String(), nil
 }
@@ -137,7 +138,8 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 func lockDir(dataDir string) (*fileutil.LockedFile, error) {
 	lock, err := fileutil.TryLockFile(filepath.Join(etcdDir(dataDir), "lock"), os.O_WRONLY|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("the data directory %s is in use by another process: stop it, or choose another directory", dataDir)
+		return nil, fmt.Errorf("the data directory %s is in use by another process: stop it, or choose another directory",
+			dataDir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locking the data directory %s: %w", dataDir, err)

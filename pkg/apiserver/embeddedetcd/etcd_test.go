@@ -128,7 +128,8 @@ func TestDataDir(t *testing.T) {
 			t.Errorf("DataDir(%s) = %s, %t; want %s", endpoint, got, ok, want)
 		}
 	}
-	for _, endpoint := range []string{"https://etcd-0:2379", "etcd-0:2379", "unix:///run/etcd.sock", "http:///data/etcd/etcd.sock"} {
+	for _, endpoint := range []string{"https://etcd-0:2379", "etcd-0:2379", "unix:///run/etcd.sock",
+		"http:///data/etcd/etcd.sock"} {
 		if got, ok := DataDir(endpoint); ok {
 			t.Errorf("DataDir(%s) = %s, want none", endpoint, got)
 		}
@@ -140,7 +141,8 @@ func TestUnwritableFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), Config{DataDir: file}); err == nil || !strings.Contains(err.Error(), "creating the directory") {
+	if _, err := Start(t.Context(), Config{DataDir: file}); err == nil ||
+		!strings.Contains(err.Error(), "creating the directory") {
 		t.Errorf("Start in a file = %v, want an error about the directory", err)
 	}
 }

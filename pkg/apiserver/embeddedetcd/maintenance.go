@@ -58,7 +58,8 @@ func (m *maintainer) maintain(ctx context.Context) error {
 	switch {
 	// With less space to win, the next writes would have it full again.
 	case full && used > m.server.config.QuotaBytes-m.server.config.QuotaBytes/10:
-		return fmt.Errorf("the database is full of objects, its quota is %d bytes: delete Websites, or restart with a higher --embedded-etcd-quota-backend-bytes", m.server.config.QuotaBytes)
+		return fmt.Errorf("the database is full of objects, its quota is %d bytes: delete Websites, or restart with a "+
+			"higher --embedded-etcd-quota-backend-bytes", m.server.config.QuotaBytes)
 	case full:
 		if err := m.defragment(ctx); err != nil {
 			return err
@@ -95,11 +96,13 @@ func (m *maintainer) compact(ctx context.Context, used int64, full bool) error {
 		return nil
 	}
 	start := time.Now()
-	if _, err := m.server.etcd.Server.Compact(ctx, &etcdserverpb.CompactionRequest{Revision: target, Physical: true}); err != nil {
+	if _, err := m.server.etcd.Server.Compact(ctx,
+		&etcdserverpb.CompactionRequest{Revision: target, Physical: true}); err != nil {
 		return fmt.Errorf("compacting to revision %d: %w", target, err)
 	}
 	_, m.measured = m.sizes()
-	klog.FromContext(ctx).V(2).Info("Compacted the embedded etcd", "revision", target, "currentRevision", current, "bytesBefore", used, "bytes", m.measured, "duration", time.Since(start))
+	klog.FromContext(ctx).V(2).Info("Compacted the embedded etcd", "revision", target, "currentRevision", current,
+		"bytesBefore", used, "bytes", m.measured, "duration", time.Since(start))
 	return nil
 }
 
@@ -136,7 +139,8 @@ func (m *maintainer) defragment(ctx context.Context) error {
 	return nil
 }
 
-// disarm lets the database be written again. Data that was restored by other tools has the alarms of its former members.
+// disarm lets the database be written again. Data that was restored by other tools has the alarms of its former
+// members.
 func (m *maintainer) disarm(ctx context.Context) error {
 	server := m.server.etcd.Server
 	for _, alarm := range server.Alarms() {
@@ -149,6 +153,7 @@ func (m *maintainer) disarm(ctx context.Context) error {
 			return fmt.Errorf("disarming the alarm NOSPACE: %w", err)
 		}
 	}
-	klog.FromContext(ctx).Info("The embedded etcd has space again, writes succeed", "quotaBytes", m.server.config.QuotaBytes)
+	klog.FromContext(ctx).Info("The embedded etcd has space again, writes succeed", "quotaBytes",
+		m.server.config.QuotaBytes)
 	return nil
 }

@@ -10,10 +10,11 @@ import (
 
 var (
 	databaseBytes = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Namespace:      "website_apiserver",
-		Subsystem:      "embedded_etcd",
-		Name:           "database_bytes",
-		Help:           "Size of the embedded etcd's database: allocated is the size of its file, in_use that of the pages with data.",
+		Namespace: "website_apiserver",
+		Subsystem: "embedded_etcd",
+		Name:      "database_bytes",
+		Help: "Size of the embedded etcd's database: allocated is the size of its file, in_use that of the pages " +
+			"with data.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"state"})
 	alarmActive = metrics.NewGaugeVec(&metrics.GaugeOpts{

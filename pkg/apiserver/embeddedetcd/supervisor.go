@@ -91,7 +91,8 @@ func (s *Supervisor) fail(ctx context.Context, err error) {
 	last := s.Failure()
 	s.failure.Store(&err)
 	if ctx.Err() == nil && err.Error() != last.Error() {
-		klog.FromContext(ctx).Error(err, "Failed to start the embedded etcd, retrying: requests for Websites are answered with 503")
+		klog.FromContext(ctx).Error(err,
+			"Failed to start the embedded etcd, retrying: requests for Websites are answered with 503")
 	}
 }
 

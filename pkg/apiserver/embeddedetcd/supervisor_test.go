@@ -58,7 +58,8 @@ func TestSupervisorWaitsForTheDirectory(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			free := test.occupy(t, dir)
-			s := NewSupervisor(Config{DataDir: dir, QuotaBytes: DefaultQuotaBytes, HistoryBytes: DefaultHistoryBytes}, clock.RealClock{})
+			s := NewSupervisor(Config{DataDir: dir, QuotaBytes: DefaultQuotaBytes, HistoryBytes: DefaultHistoryBytes},
+				clock.RealClock{})
 			if s.Failure() == nil {
 				t.Error("etcd runs before it was started")
 			}
@@ -70,9 +71,10 @@ func TestSupervisorWaitsForTheDirectory(t *testing.T) {
 				t.Errorf("failure = %v, want %q", failure, test.want)
 			}
 			free()
-			if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-				return s.Failure() == nil, nil
-			}); err != nil {
+			if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true,
+				func(context.Context) (bool, error) {
+					return s.Failure() == nil, nil
+				}); err != nil {
 				t.Errorf("etcd does not run: %v", s.Failure())
 			}
 			stop()

@@ -19,7 +19,8 @@ import (
 // databaseTimeout is how long the lock of the database is waited for. etcd waits without end.
 const databaseTimeout = 5 * time.Second
 
-// verify returns an error if the data in dir cannot be read. etcd ends the process, or panics in a goroutine of its own,
+// verify returns an error if the data in dir cannot be read. etcd ends the process, or panics in a goroutine of its
+// own,
 // where a server without etcd is to answer discovery.
 func verify(dir string) (err error) {
 	member := filepath.Join(dir, "member")
@@ -33,7 +34,8 @@ func verify(dir string) (err error) {
 			err = fmt.Errorf("%v", damage)
 		}
 		if err != nil {
-			err = fmt.Errorf("the data of the embedded etcd in %s cannot be read, if it is damaged restore a snapshot with \"website-apiserver store restore\": %w", dir, err)
+			err = fmt.Errorf("the data of the embedded etcd in %s cannot be read, if it is damaged restore a snapshot with "+
+				"\"website-apiserver store restore\": %w", dir, err)
 		}
 	}()
 	if err := verifyLog(filepath.Join(member, "wal")); err != nil {

@@ -89,10 +89,12 @@ func newCache(limit int) *cache {
 	return &cache{limit: limit, entries: map[types.UID]*cacheEntry{}, sets: lru.New(knownSets)}
 }
 
-// isOf reports whether the entry is of this decoded Website. It may be nil. The weak pointer is not asked for its Website,
+// isOf reports whether the entry is of this decoded Website. It may be nil. The weak pointer is not asked for its
+// Website,
 // which would keep that in memory.
 func (e *cacheEntry) isOf(w *website.Website) bool {
-	return e != nil && e.resourceVersion == w.ResourceVersion && len(w.ManagedFields) > 0 && e.decoded == weak.Make(&w.ManagedFields[0])
+	return e != nil && e.resourceVersion == w.ResourceVersion && len(w.ManagedFields) > 0 &&
+		e.decoded == weak.Make(&w.ManagedFields[0])
 }
 
 // staysWith reports whether an entry of the same version of a Website stays, although this copy of it was listed. A
@@ -175,7 +177,8 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	default:
 		entry = c.replace(entry, w)
 	}
-	kept := &encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, others), offsets: slices.Clone(e.offsets), size: whole}
+	kept := &encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, others),
+		offsets: slices.Clone(e.offsets), size: whole}
 	entry.formats = append(entry.formats, cachedFormat{format, kept})
 	entry.bytes += overheadOfFormat + size
 	c.bytes = bytesThen
@@ -195,7 +198,8 @@ func (c *cache) replace(former *cacheEntry, w *website.Website) *cacheEntry {
 	return entry
 }
 
-// shared returns the sets, each of those that the Website does not have in memory as an equal one that others have, if it
+// shared returns the sets, each of those that the Website does not have in memory as an equal one that others have, if
+// it
 // is known. It counts for each of them, so what the cache takes is at most what it counts.
 func (c *cache) shared(sets [][]byte, others []bool) [][]byte {
 	sets = slices.Clone(sets)

@@ -13,7 +13,8 @@ import (
 )
 
 // formats are those of tests.
-var formats = []format{{versions[0], "application/json"}, {versions[1], "application/json"}, {versions[0], "application/vnd.kubernetes.protobuf"}}
+var formats = []format{{versions[0], "application/json"}, {versions[1], "application/json"},
+	{versions[0], "application/vnd.kubernetes.protobuf"}}
 
 // encodedAs is an encoded Website of this size.
 func encodedAs(size int) *encodedWebsite { return &encodedWebsite{rest: make([]byte, size)} }
@@ -100,7 +101,8 @@ func TestCacheOfTwoDecodedCopies(t *testing.T) {
 	runtime.KeepAlive(&w)
 }
 
-// TestCacheOfTwoVersions: a Website that is listed in two versions in turn, as a page of a former list is, has one cleanup
+// TestCacheOfTwoVersions: a Website that is listed in two versions in turn, as a page of a former list is, has one
+// cleanup
 // for each however often they replace each other.
 func TestCacheOfTwoVersions(t *testing.T) {
 	c := newCache(maxCached)
@@ -139,7 +141,8 @@ func TestCacheReplacesFormerVersions(t *testing.T) {
 	if c.add(&other, formats[0], encodedAs(size)) != nil || !c.hasRoom(&now, size) {
 		t.Error("there is room for another Website, or none for another version of the same")
 	}
-	if c.add(&now, formats[0], encodedAs(size-1)) == nil || c.get(&now, formats[0]) == nil || c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead+overheadOfFormat {
+	if c.add(&now, formats[0], encodedAs(size-1)) == nil || c.get(&now, formats[0]) == nil ||
+		c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead+overheadOfFormat {
 		t.Errorf("the former version stays: %v, of %d bytes", c.entries, c.bytes)
 	}
 	// The former one leaves memory later.
@@ -177,22 +180,24 @@ func TestCacheForgets(t *testing.T) {
 		return len(c.entries), c.bytes
 	}
 	want := len(kept.Items)
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		runtime.GC()
-		entries, _ := remaining()
-		return entries <= want, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			runtime.GC()
+			entries, _ := remaining()
+			return entries <= want, nil
+		})
 	entries, bytes := remaining()
 	if err != nil || entries != want || bytes == 0 {
 		t.Errorf("%d Websites with %d bytes are kept, want the %d in use: %v", entries, bytes, want, err)
 	}
 	runtime.KeepAlive(kept)
 	kept = nil
-	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		runtime.GC()
-		entries, bytes = remaining()
-		return entries == 0 && bytes == 0, nil
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			runtime.GC()
+			entries, bytes = remaining()
+			return entries == 0 && bytes == 0, nil
+		})
 	if err != nil {
 		t.Errorf("%d Websites with %d bytes are kept, want none: %v", entries, bytes, err)
 	}
@@ -221,7 +226,8 @@ func TestCachedSetsAreShared(t *testing.T) {
 		encoded(encoderFor(t, ours, format.mediaType, format.version), list)
 		cache := ours.(*negotiated).cache
 		one, two := cache.get(&list.Items[0], format), cache.get(&list.Items[1], format)
-		if one == nil || two == nil || len(one.sets) == 0 || &one.sets[0][0] != &two.sets[0][0] || setsOf(&list.Items[0])(one.sets[0]) {
+		if one == nil || two == nil || len(one.sets) == 0 || &one.sets[0][0] != &two.sets[0][0] ||
+			setsOf(&list.Items[0])(one.sets[0]) {
 			t.Errorf("as %v, equal sets are there twice: %v, %v", format, one, two)
 		}
 	}

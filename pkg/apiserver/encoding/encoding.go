@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// negotiated encodes Websites and Tables of them as JSON, large Websites also for YAML, and lists of them as protobuf, in
+// negotiated encodes Websites and Tables of them as JSON, large Websites also for YAML, and lists of them as protobuf,
+// in
 // this package, and all else as the serializer underneath.
 type negotiated struct {
 	runtime.NegotiatedSerializer

@@ -36,11 +36,13 @@ func newSerializers(t testing.TB) (stock, ours runtime.NegotiatedSerializer) {
 	if err := install.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	info := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, scheme, runtime.NewParameterCodec(scheme), serializer.NewCodecFactory(scheme))
+	info := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, scheme, runtime.NewParameterCodec(scheme),
+		serializer.NewCodecFactory(scheme))
 	return info.NegotiatedSerializer, NewNegotiatedSerializer(info.NegotiatedSerializer)
 }
 
-func encoderFor(t testing.TB, codecs runtime.NegotiatedSerializer, mediaType string, version schema.GroupVersion) runtime.Encoder {
+func encoderFor(t testing.TB, codecs runtime.NegotiatedSerializer, mediaType string,
+	version schema.GroupVersion) runtime.Encoder {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
@@ -51,8 +53,10 @@ func encoderFor(t testing.TB, codecs runtime.NegotiatedSerializer, mediaType str
 
 // fieldSets are sets of fields, usual and unusual ones, and what cannot be encoded.
 var fieldSets = []string{
-	``, `{}`, `{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:replicas":{}}}`, `{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{}}}}}`,
-	`{"f:spec": {}}`, `{"f:a<b>&c":{}}`, `{"f:ü":{}}`, "{\"f:\u2028\":{}}", "{\"f:\xff\":{}}", `{"f:\u0061\n":{}}`, `{"f:a":null,"f:b":[1]}`, `{"f:\\\"fieldsV1\":null":{}}`,
+	``, `{}`, `{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:replicas":{}}}`,
+	`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{}}}}}`,
+	`{"f:spec": {}}`, `{"f:a<b>&c":{}}`, `{"f:ü":{}}`, "{\"f:\u2028\":{}}", "{\"f:\xff\":{}}", `{"f:\u0061\n":{}}`,
+	`{"f:a":null,"f:b":[1]}`, `{"f:\\\"fieldsV1\":null":{}}`,
 	`{`, `{}}`, `{"f:a"}`, `null`,
 }
 
@@ -62,7 +66,8 @@ func newFuzzed(t *testing.T) func() website.Website {
 	seed := rand.Int63()
 	t.Logf("random seed: %d", seed)
 	random := rand.New(rand.NewSource(seed))
-	filler := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, websitefuzzer.Funcs), random, serializer.CodecFactory{})
+	filler := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, websitefuzzer.Funcs), random,
+		serializer.CodecFactory{})
 	return func() website.Website { return fuzzed(filler, random) }
 }
 
@@ -118,12 +123,14 @@ func TestSameBytes(t *testing.T) {
 		}
 		single := next()
 		objects := map[string]runtime.Object{
-			"single":      &single,
-			"nil list":    &website.WebsiteList{},
-			"empty list":  &website.WebsiteList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []website.Website{}},
-			"list of one": &website.WebsiteList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []website.Website{next()}},
-			"page":        &website.WebsiteList{ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: "<next>", RemainingItemCount: ptr.To[int64](7)}, Items: []website.Website{next(), next(), next()}},
-			"status":      &metav1.Status{Status: metav1.StatusFailure},
+			"single":     &single,
+			"nil list":   &website.WebsiteList{},
+			"empty list": &website.WebsiteList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []website.Website{}},
+			"list of one": &website.WebsiteList{ListMeta: metav1.ListMeta{ResourceVersion: "1"},
+				Items: []website.Website{next()}},
+			"page": &website.WebsiteList{ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: "<next>",
+				RemainingItemCount: ptr.To[int64](7)}, Items: []website.Website{next(), next(), next()}},
+			"status": &metav1.Status{Status: metav1.StatusFailure},
 		}
 		for name, object := range objects {
 			untouched := object.DeepCopyObject()
@@ -238,7 +245,8 @@ func TestWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if many.first != "{" || len(many.sizes) != objects+3 {
-		t.Errorf("a list of %d takes %d writes and begins with %q, want one for each object, and %q", objects, len(many.sizes), many.first, "{")
+		t.Errorf("a list of %d takes %d writes and begins with %q, want one for each object, and %q", objects,
+			len(many.sizes), many.first, "{")
 	}
 	gone := &writes{until: 5}
 	if err := encoder.Encode(newServedList(objects), gone); !errors.Is(err, errGone) || len(gone.sizes) != gone.until {

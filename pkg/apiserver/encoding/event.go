@@ -21,7 +21,8 @@ func encodeEvent(event *metav1.WatchEvent, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range [][]byte{[]byte(`{"type":`), eventType, []byte(`,"object":`), bytes.TrimSuffix(event.Object.Raw, []byte("\n")), []byte("}\n")} {
+	for _, part := range [][]byte{[]byte(`{"type":`), eventType, []byte(`,"object":`),
+		bytes.TrimSuffix(event.Object.Raw, []byte("\n")), []byte("}\n")} {
 		if _, err := w.Write(part); err != nil {
 			return err
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // event encodes an object and an event with it, as a watch does.
-func event(t testing.TB, codecs runtime.NegotiatedSerializer, version schema.GroupVersion, eventType watch.EventType, object runtime.Object) string {
+func event(t testing.TB, codecs runtime.NegotiatedSerializer, version schema.GroupVersion, eventType watch.EventType,
+	object runtime.Object) string {
 	t.Helper()
 	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	var embedded, w bytes.Buffer
@@ -19,7 +20,9 @@ func event(t testing.TB, codecs runtime.NegotiatedSerializer, version schema.Gro
 		t.Fatal(err)
 	}
 	stream := codecs.EncoderForVersion(info.StreamSerializer.Serializer, version)
-	if err := stream.Encode(&metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: embedded.Bytes()}}, &w); err != nil {
+	if err := stream.Encode(
+		&metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: embedded.Bytes()}}, &w,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return w.String()
@@ -30,7 +33,8 @@ func TestSameEvents(t *testing.T) {
 	single, odd := newServed(0), newServed(1)
 	odd.Annotations = map[string]string{"example.com/odd": "<\u2028\xff}\n"}
 	for _, version := range versions {
-		for eventType, object := range map[watch.EventType]runtime.Object{watch.Added: &single, watch.Modified: &odd, watch.Error: &metav1.Status{Status: metav1.StatusFailure}, "<odd>": &single} {
+		for eventType, object := range map[watch.EventType]runtime.Object{watch.Added: &single, watch.Modified: &odd,
+			watch.Error: &metav1.Status{Status: metav1.StatusFailure}, "<odd>": &single} {
 			got, want := event(t, ours, version, eventType, object), event(t, stock, version, eventType, object)
 			if got != want {
 				t.Errorf("%s in %s is\n%q, want\n%q", eventType, version, got, want)
@@ -45,7 +49,8 @@ func TestUnknownObjectOfEvent(t *testing.T) {
 	for _, raw := range []string{"", "null", "{}", `{ "a": 1 }`, "{}\n ", "[]\n", "{"} {
 		of := func(codecs runtime.NegotiatedSerializer) outcome {
 			info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-			return encoded(codecs.EncoderForVersion(info.StreamSerializer.Serializer, versions[0]), &metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: []byte(raw)}})
+			return encoded(codecs.EncoderForVersion(info.StreamSerializer.Serializer, versions[0]),
+				&metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: []byte(raw)}})
 		}
 		if got, want := of(ours), of(stock); got != want {
 			t.Errorf("an event with %q is %q, want %q", raw, got, want)

@@ -30,12 +30,14 @@ func (e jsonListEncoder) Encode(object runtime.Object, w io.Writer) error {
 }
 
 // encodeList writes a list that is not empty, each object at once.
-func (e jsonListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter, w io.Writer) error {
+func (e jsonListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter,
+	w io.Writer) error {
 	empty := &website.WebsiteList{ListMeta: list.ListMeta, Items: []website.Website{}}
 	return encodeItems(e.Encoder, empty, len(list.Items), w, func(websites *encoder, i int) error {
-		encoded, err := e.website(&list.Items[i], format{version, runtime.ContentTypeJSON}, convert, func(w versioned, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
-			return websites.encode(w, managed)
-		})
+		encoded, err := e.website(&list.Items[i], format{version, runtime.ContentTypeJSON}, convert,
+			func(w versioned, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
+				return websites.encode(w, managed)
+			})
 		if err == nil {
 			websites.out = encoded.appendTo(websites.out[:0])
 		}
@@ -45,7 +47,8 @@ func (e jsonListEncoder) encodeList(list *website.WebsiteList, version schema.Gr
 
 // encodeItems writes a list, given one that is empty, with n items. encode puts the i-th of them into the output of
 // the encoder, and each is written at once.
-func encodeItems(heads runtime.Encoder, empty runtime.Object, n int, w io.Writer, encode func(e *encoder, i int) error) error {
+func encodeItems(heads runtime.Encoder, empty runtime.Object, n int, w io.Writer,
+	encode func(e *encoder, i int) error) error {
 	var head bytes.Buffer
 	if err := heads.Encode(empty, &head); err != nil {
 		return err

@@ -89,7 +89,8 @@ func (l lists) of(object runtime.Object) (*website.WebsiteList, schema.GroupVers
 }
 
 // website returns the encoded Website, from the cache if that has it.
-func (l lists) website(w *website.Website, format format, convert converter, encode func(versioned, *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error)) (*encodedWebsite, error) {
+func (l lists) website(w *website.Website, format format, convert converter,
+	encode func(versioned, *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error)) (*encodedWebsite, error) {
 	if known := l.cache.get(w, format); known != nil {
 		return known, nil
 	}

@@ -34,7 +34,8 @@ func (e protobufListEncoder) Encode(object runtime.Object, w io.Writer) error {
 }
 
 // EncodeWithAllocator is Encode. Lists need no memory from the allocator.
-func (e protobufListEncoder) EncodeWithAllocator(object runtime.Object, w io.Writer, allocator runtime.MemoryAllocator) error {
+func (e protobufListEncoder) EncodeWithAllocator(object runtime.Object, w io.Writer,
+	allocator runtime.MemoryAllocator) error {
 	list, version, convert := e.of(object)
 	if list == nil {
 		return e.EncoderWithAllocator.EncodeWithAllocator(object, w, allocator)
@@ -45,7 +46,8 @@ func (e protobufListEncoder) EncodeWithAllocator(object runtime.Object, w io.Wri
 // encodeList writes a list that is not empty. Its size precedes it, so each object is measured
 // before the first is written. One that the cache does not keep is encoded only when it is written: together
 // they may be as large as the store.
-func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter, w io.Writer) error {
+func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter,
+	w io.Writer) error {
 	meta, err := list.ListMeta.Marshal()
 	if err != nil {
 		return err
@@ -54,7 +56,8 @@ func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schem
 	total, sizes, kept := len(head), make([]int, len(list.Items)), make([]*encodedWebsite, len(list.Items))
 	var buffer []byte
 	for i := range list.Items {
-		if kept[i], sizes[i], err = e.measure(&list.Items[i], format{version, runtime.ContentTypeProtobuf}, convert); err != nil {
+		if kept[i], sizes[i], err = e.measure(&list.Items[i], format{version, runtime.ContentTypeProtobuf},
+			convert); err != nil {
 			return err
 		}
 		buffer = appendHeader(buffer[:0], itemsTag, sizes[i])
@@ -85,7 +88,8 @@ func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schem
 }
 
 // measure returns the size of an encoded Website, and the Website itself if the cache keeps it.
-func (e protobufListEncoder) measure(w *website.Website, format format, convert converter) (kept *encodedWebsite, size int, err error) {
+func (e protobufListEncoder) measure(w *website.Website, format format, convert converter) (kept *encodedWebsite,
+	size int, err error) {
 	if kept = e.cache.get(w, format); kept != nil {
 		return kept, kept.size, nil
 	}

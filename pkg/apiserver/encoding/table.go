@@ -42,7 +42,8 @@ type requestedTable struct {
 func tableRequested(r *http.Request, codecs runtime.NegotiatedSerializer) (requestedTable, bool) {
 	var table requestedTable
 	info, ok := request.RequestInfoFrom(r.Context())
-	if !ok || !info.IsResourceRequest || info.Verb != "list" || info.APIGroup != website.GroupName || info.Resource != "websites" || info.Subresource != "" {
+	if !ok || !info.IsResourceRequest || info.Verb != "list" || info.APIGroup != website.GroupName ||
+		info.Resource != "websites" || info.Subresource != "" {
 		return table, false
 	}
 	header := r.Header.Get("Accept")
@@ -55,7 +56,8 @@ func tableRequested(r *http.Request, codecs runtime.NegotiatedSerializer) (reque
 	if !ok || accepted.Convert == nil || accepted.Convert.Kind != "Table" {
 		return table, false
 	}
-	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion, &table.Options); err != nil ||
+	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion,
+		&table.Options); err != nil ||
 		len(validation.ValidateTableOptions(&table.Options)) > 0 || table.Options.IncludeObject == metav1.IncludeObject {
 		return table, false
 	}
@@ -76,7 +78,8 @@ func (tables) AllowsMediaTypeTransform(mimeType, mimeSubType string, target *sch
 	if target == nil {
 		return true
 	}
-	if version := target.GroupVersion(); version != metav1.SchemeGroupVersion && version != metav1beta1.SchemeGroupVersion {
+	if version := target.GroupVersion(); version != metav1.SchemeGroupVersion &&
+		version != metav1beta1.SchemeGroupVersion {
 		return false
 	}
 	switch target.Kind {

@@ -58,14 +58,16 @@ func stockTable(t *testing.T, list *website.WebsiteList, request registry.TableR
 func TestTables(t *testing.T) {
 	_, ours := newSerializers(t)
 	info, _ := runtime.SerializerInfoForMediaType(ours.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	asMeta, _ := runtime.SerializerInfoForMediaType(metainternalversionscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	asMeta, _ := runtime.SerializerInfoForMediaType(metainternalversionscheme.Codecs.SupportedMediaTypes(),
+		runtime.ContentTypeJSON)
 	next := newFuzzed(t)
 	marked := next()
 	marked.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	for range 50 {
 		for name, list := range map[string]*website.WebsiteList{
 			"empty": {ListMeta: metav1.ListMeta{ResourceVersion: "1"}},
-			"page":  {ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: "<next>", RemainingItemCount: ptr.To[int64](7)}, Items: []website.Website{next(), marked, next()}},
+			"page": {ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: "<next>", RemainingItemCount: ptr.To[int64](7)},
+				Items: []website.Website{next(), marked, next()}},
 		} {
 			for _, version := range []schema.GroupVersion{metav1.SchemeGroupVersion, metav1beta1.SchemeGroupVersion} {
 				for _, include := range []metav1.IncludeObjectPolicy{"", metav1.IncludeMetadata, metav1.IncludeNone} {
@@ -74,7 +76,8 @@ func TestTables(t *testing.T) {
 						"compact":  {asMeta.Serializer, info.Serializer},
 						"indented": {asMeta.PrettySerializer, info.PrettySerializer},
 					} {
-						want := encoded(metainternalversionscheme.Codecs.EncoderForVersion(encoders[0], version), stockTable(t, list, request))
+						want := encoded(metainternalversionscheme.Codecs.EncoderForVersion(encoders[0], version),
+							stockTable(t, list, request))
 						got := encoded(ours.EncoderForVersion(encoders[1], v1beta1.SchemeGroupVersion), newTable(list, request))
 						if got != want {
 							t.Fatalf("%s as %s, %s, with %q is\n%q, want\n%q", name, version, style, include, got, want)
@@ -96,13 +99,15 @@ func TestTableIsWrittenInRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows.first != "{" || len(rows.sizes) != objects+3 {
-		t.Errorf("a Table of %d takes %d writes and begins with %q, want one for each row, and %q", objects, len(rows.sizes), rows.first, "{")
+		t.Errorf("a Table of %d takes %d writes and begins with %q, want one for each row, and %q", objects, len(rows.sizes),
+			rows.first, "{")
 	}
 }
 
 func TestWithTables(t *testing.T) {
 	const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
-	websites := request.RequestInfo{IsResourceRequest: true, Verb: "list", APIGroup: website.GroupName, Resource: "websites"}
+	websites := request.RequestInfo{IsResourceRequest: true, Verb: "list", APIGroup: website.GroupName,
+		Resource: "websites"}
 	with := func(tweak func(*request.RequestInfo)) request.RequestInfo {
 		info := websites
 		tweak(&info)
@@ -115,30 +120,39 @@ func TestWithTables(t *testing.T) {
 		// want is the type that is accepted inside, if it is not the one outside.
 		want string
 	}{
-		"kubectl":            {info: websites, accept: asTable + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", want: "application/json"},
-		"the former version": {info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io", want: "application/json"},
-		"indented":           {info: websites, accept: asTable + ";pretty=1", want: "application/json;pretty=1"},
+		"kubectl": {info: websites,
+			accept: asTable + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", want: "application/json"},
+		"the former version": {info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+			want: "application/json"},
+		"indented": {info: websites, accept: asTable + ";pretty=1", want: "application/json;pretty=1"},
 		"a server version": {
-			info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io;sv=v2," + asTable + ";sv=v1", want: "application/json",
+			info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io;sv=v2," + asTable + ";sv=v1",
+			want: "application/json",
 		},
-		"a list of a server version":  {info: websites, accept: "application/json;sv=v1," + asTable},
-		"or protobuf":                 {info: websites, accept: asTable + ",application/vnd.kubernetes.protobuf"},
-		"or anything":                 {info: websites, accept: asTable + ",*/*;q=0.1"},
-		"any type as Table":           {info: websites, accept: "application/*;as=Table;v=v1;g=meta.k8s.io"},
-		"without objects":             {info: websites, accept: asTable, query: url.Values{"includeObject": {"None"}}, want: "application/json"},
-		"with whole objects":          {info: websites, accept: asTable, query: url.Values{"includeObject": {"Object"}}},
-		"with an unknown policy":      {info: websites, accept: asTable, query: url.Values{"includeObject": {"Everything"}}},
-		"a list":                      {info: websites, accept: "application/json"},
-		"a list, or else a Table":     {info: websites, accept: "application/json," + asTable},
-		"metadata":                    {info: websites, accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
-		"as YAML":                     {info: websites, accept: "application/yaml;as=Table;v=v1;g=meta.k8s.io"},
-		"as protobuf is not possible": {info: websites, accept: "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io"},
-		"of an unknown version":       {info: websites, accept: "application/json;as=Table;v=v2;g=meta.k8s.io"},
-		"not acceptable":              {info: websites, accept: "text/plain"},
-		"a watch":                     {info: with(func(info *request.RequestInfo) { info.Verb = "watch" }), accept: asTable},
-		"one Website":                 {info: with(func(info *request.RequestInfo) { info.Verb, info.Name = "get", "kubia" }), accept: asTable},
-		"a subresource":               {info: with(func(info *request.RequestInfo) { info.Subresource = "status" }), accept: asTable},
-		"another resource":            {info: with(func(info *request.RequestInfo) { info.APIGroup = "apps" }), accept: asTable},
+		"a list of a server version": {info: websites, accept: "application/json;sv=v1," + asTable},
+		"or protobuf":                {info: websites, accept: asTable + ",application/vnd.kubernetes.protobuf"},
+		"or anything":                {info: websites, accept: asTable + ",*/*;q=0.1"},
+		"any type as Table":          {info: websites, accept: "application/*;as=Table;v=v1;g=meta.k8s.io"},
+		"without objects": {info: websites, accept: asTable, query: url.Values{"includeObject": {"None"}},
+			want: "application/json"},
+		"with whole objects":      {info: websites, accept: asTable, query: url.Values{"includeObject": {"Object"}}},
+		"with an unknown policy":  {info: websites, accept: asTable, query: url.Values{"includeObject": {"Everything"}}},
+		"a list":                  {info: websites, accept: "application/json"},
+		"a list, or else a Table": {info: websites, accept: "application/json," + asTable},
+		"metadata": {info: websites,
+			accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
+		"as YAML": {info: websites, accept: "application/yaml;as=Table;v=v1;g=meta.k8s.io"},
+		"as protobuf is not possible": {info: websites,
+			accept: "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io"},
+		"of an unknown version": {info: websites, accept: "application/json;as=Table;v=v2;g=meta.k8s.io"},
+		"not acceptable":        {info: websites, accept: "text/plain"},
+		"a watch":               {info: with(func(info *request.RequestInfo) { info.Verb = "watch" }), accept: asTable},
+		"one Website": {info: with(func(info *request.RequestInfo) { info.Verb, info.Name = "get", "kubia" }),
+			accept: asTable},
+		"a subresource": {info: with(func(info *request.RequestInfo) { info.Subresource = "status" }),
+			accept: asTable},
+		"another resource": {info: with(func(info *request.RequestInfo) { info.APIGroup = "apps" }),
+			accept: asTable},
 	}
 	stock, _ := newSerializers(t)
 	for name, test := range tests {

@@ -41,7 +41,8 @@ func WithoutYAMLLists(handler http.Handler) http.Handler {
 		// Blanks are ignored where the type is negotiated.
 		accepted := strings.Join(strings.Fields(strings.Join(r.Header.Values("Accept"), ",")), "")
 		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || !strings.Contains(accepted, runtime.ContentTypeYAML) || !isTransformed(info.Verb, accepted) {
+		if !ok || !info.IsResourceRequest || !strings.Contains(accepted, runtime.ContentTypeYAML) ||
+			!isTransformed(info.Verb, accepted) {
 			handler.ServeHTTP(w, r)
 			return
 		}

@@ -52,14 +52,19 @@ func TestWithoutYAMLLists(t *testing.T) {
 		verb, accept         string
 		wantAccept, wantType string
 	}{
-		"list":                     {"list", "application/yaml", "application/json", "application/yaml"},
-		"Table":                    {"list", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"},
-		"list, of either":          {"list", "application/yaml, application/json;q=0.9", "application/json,application/json;q=0.9", "application/json"},
-		"list, with a blank":       {"list", "application/ yaml", "application/json", "application/yaml"},
-		"deleted":                  {"deletecollection", "application/yaml", "application/json", "application/yaml"},
-		"Table of one":             {"get", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"},
-		"metadata of one, a blank": {"patch", "application/yaml; as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/yaml"},
-		"watch":                    {"watch", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json"},
+		"list": {"list", "application/yaml", "application/json", "application/yaml"},
+		"Table": {"list", "application/yaml;as=Table;g=meta.k8s.io;v=v1",
+			"application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"},
+		"list, of either": {"list", "application/yaml, application/json;q=0.9",
+			"application/json,application/json;q=0.9", "application/json"},
+		"list, with a blank": {"list", "application/ yaml", "application/json", "application/yaml"},
+		"deleted":            {"deletecollection", "application/yaml", "application/json", "application/yaml"},
+		"Table of one": {"get", "application/yaml;as=Table;g=meta.k8s.io;v=v1",
+			"application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"},
+		"metadata of one, a blank": {"patch", "application/yaml; as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+			"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/yaml"},
+		"watch": {"watch", "application/yaml;as=Table;g=meta.k8s.io;v=v1",
+			"application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json"},
 		"list of another type":     {"list", "application/json", "application/json", "application/json"},
 		"what is no list":          {"get", "application/yaml", "application/yaml", "application/json"},
 		"list of whatever is sent": {"list", "*/*", "*/*", "application/json"},
@@ -75,9 +80,14 @@ func TestWithoutYAMLLists(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("Accept", test.accept)
 			recorder := httptest.NewRecorder()
-			handler.ServeHTTP(recorder, r.WithContext(request.WithRequestInfo(r.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: test.verb})))
+			handler.ServeHTTP(
+				recorder, r.WithContext(
+					request.WithRequestInfo(r.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: test.verb}),
+				),
+			)
 			if accepted != test.wantAccept || recorder.Header().Get("Content-Type") != test.wantType {
-				t.Errorf("accepted %q, sent as %q; want %q, %q", accepted, recorder.Header().Get("Content-Type"), test.wantAccept, test.wantType)
+				t.Errorf("accepted %q, sent as %q; want %q, %q", accepted, recorder.Header().Get("Content-Type"), test.wantAccept,
+					test.wantType)
 			}
 		})
 	}

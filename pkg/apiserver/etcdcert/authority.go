@@ -26,7 +26,8 @@ func (c Config) authority(ctx context.Context) (*pair, error) {
 	for _, used := range []string{c.Name + "-server", c.Name + "-client"} {
 		_, err := secrets.Get(ctx, used, metav1.GetOptions{})
 		if err == nil {
-			return nil, fmt.Errorf("secret %s is missing, and secret %s has a certificate of that CA: restore it, or delete secret %s, and restart etcd and website-apiserver afterwards", name, used, used)
+			return nil, fmt.Errorf("secret %s is missing, and secret %s has a certificate of that CA: restore it, or delete "+
+				"secret %s, and restart etcd and website-apiserver afterwards", name, used, used)
 		}
 		if !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("getting secret %s: %w", used, err)

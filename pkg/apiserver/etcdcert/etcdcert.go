@@ -97,7 +97,8 @@ func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, ca *pair
 	}
 	if !missing {
 		current, err := parse(secret.Data)
-		if err == nil && current.cert.CheckSignatureFrom(ca.cert) == nil && bytes.Equal(secret.Data[caCert], encode(ca.cert)) &&
+		if err == nil && current.cert.CheckSignatureFrom(ca.cert) == nil &&
+			bytes.Equal(secret.Data[caCert], encode(ca.cert)) &&
 			slices.Equal(current.cert.DNSNames, leaf.names) && !due(current.cert, c.Clock.Now()) {
 			expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
 			return nil
@@ -131,6 +132,7 @@ func (c Config) create(ctx context.Context, name string, generated *x509.Certifi
 		return fmt.Errorf("creating secret %s: %w", name, err)
 	}
 	expirations.WithLabelValues(name).Set(float64(generated.NotAfter.Unix()))
-	klog.FromContext(ctx).Info("Generated a certificate of etcd", "secret", klog.KRef(c.Namespace, name), "expires", generated.NotAfter)
+	klog.FromContext(ctx).Info("Generated a certificate of etcd", "secret", klog.KRef(c.Namespace, name), "expires",
+		generated.NotAfter)
 	return nil
 }

@@ -58,7 +58,8 @@ func TestCertificates(t *testing.T) {
 		"etcd-client": {x509.ExtKeyUsageClientAuth},
 	} {
 		for _, usage := range usages {
-			if _, err := pairs[name].cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Now(), KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+			if _, err := pairs[name].cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Now(),
+				KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -71,7 +72,8 @@ func TestCertificates(t *testing.T) {
 	if got := pairs["etcd-server"].cert.Subject.CommonName; got != "etcd" {
 		t.Errorf("the members are %s", got)
 	}
-	if got := pairs["etcd-client"].cert; got.Subject.CommonName != "website-apiserver" || slices.Contains(got.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || got.DNSNames != nil {
+	if got := pairs["etcd-client"].cert; got.Subject.CommonName != "website-apiserver" ||
+		slices.Contains(got.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || got.DNSNames != nil {
 		t.Errorf("the client is %s with %v for %v", got.Subject, got.ExtKeyUsage, got.DNSNames)
 	}
 }

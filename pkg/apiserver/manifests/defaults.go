@@ -59,7 +59,8 @@ func defaultMatchResources(match *admissionregistrationv1.MatchResources) {
 	setDefault(&match.MatchPolicy, admissionregistrationv1.Equivalent)
 	setDefault(&match.NamespaceSelector, metav1.LabelSelector{})
 	setDefault(&match.ObjectSelector, metav1.LabelSelector{})
-	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{match.ResourceRules, match.ExcludeResourceRules} {
+	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{match.ResourceRules,
+		match.ExcludeResourceRules} {
 		each(rules, func(rule *admissionregistrationv1.NamedRuleWithOperations) {
 			setDefault(&rule.Scope, admissionregistrationv1.AllScopes)
 		})

@@ -66,7 +66,10 @@ func (o CompletedOptions) WithEmbeddedEtcd(etcd *embeddedetcd.Supervisor) Comple
 
 // Validate returns every mistake in the flags, joined; nil if there is none.
 func (o CompletedOptions) Validate() error {
-	return errors.Join(append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEtcd(), o.validateEmbeddedEtcd(), o.validateRegistration(), o.validateFieldRules())...)...)
+	return errors.Join(
+		append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEtcd(), o.validateEmbeddedEtcd(),
+			o.validateRegistration(), o.validateFieldRules())...)...,
+	)
 }
 
 // Config returns the server's configuration. It waits until the host cluster can be
@@ -143,7 +146,8 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err != nil {
 		return nil, err
 	}
-	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted, Peers: replicas, Registrar: registrar, Bodies: limiter, Snapshots: snapshots, FieldRules: o.fieldRules()}, nil
+	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted,
+		Peers: replicas, Registrar: registrar, Bodies: limiter, Snapshots: snapshots, FieldRules: o.fieldRules()}, nil
 }
 
 // clone returns a copy that may be changed while it is applied.
@@ -154,7 +158,8 @@ func (o CompletedOptions) clone() CompletedOptions {
 // ensureServingCertificate makes a self-signed certificate where the flags name
 // none.
 func (o CompletedOptions) ensureServingCertificate() error {
-	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil,
+		[]net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return fmt.Errorf("making a self-signed serving certificate: %w", err)
 	}
 	return nil

@@ -32,7 +32,8 @@ func newHost(t testing.TB, handler http.Handler) string {
 	}))
 	t.Cleanup(server.Close)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	config := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"host","cluster":{"server":%q}}],"contexts":[{"name":"host","context":{"cluster":"host"}}],"current-context":"host"}`, server.URL)
+	config := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"host","cluster":{"server":%q}}],`+
+		`"contexts":[{"name":"host","context":{"cluster":"host"}}],"current-context":"host"}`, server.URL)
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,8 @@ func TestConfigLeavesTheOptionsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if generic := config.GenericConfig; generic.FlowControl != nil || generic.ClientConfig == nil || generic.SecureServing == nil || config.Store == nil {
+		if generic := config.GenericConfig; generic.FlowControl != nil || generic.ClientConfig == nil ||
+			generic.SecureServing == nil || config.Store == nil {
 			t.Error("the configuration has priority and fairness, or no client of the host, nothing to listen on or no store")
 		}
 	}

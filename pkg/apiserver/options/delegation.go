@@ -43,7 +43,9 @@ func (o CompletedOptions) applyDelegation(trusted *trust.Cluster) error {
 		}
 	}
 	initializers := o.Recommended.ExtraAdmissionInitializers
-	o.Recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+	o.Recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) (
+		[]admission.PluginInitializer, error,
+	) {
 		config.Authorization.Authorizer = authorizer
 		if err := trustProxy(config, trusted, o.Recommended.Authentication.RequestHeader.ClientCAFile); err != nil {
 			return nil, err
@@ -78,7 +80,8 @@ func (o CompletedOptions) newAuthorizer() (authorizer.Authorizer, error) {
 		return nil, fmt.Errorf("setting up delegated authorization: %w", err)
 	}
 	return union.New(
-		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(options.AlwaysAllowGroups...)},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups",
+			Authorizer: authorizerfactory.NewPrivilegedGroups(options.AlwaysAllowGroups...)},
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: allowedPaths},
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: delegated},
 	)

@@ -45,7 +45,8 @@ func (r *reviews) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	switch request.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
 		r.tokens.Add(1)
-		fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":"u"}}}`)
+		fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,`+
+			`"user":{"username":"u"}}}`)
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		r.accesses.Add(1)
 		fmt.Fprint(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":true}}`)
@@ -93,7 +94,8 @@ func TestDelegationHasNoClientSideLimit(t *testing.T) {
 	metrics.RateLimiterLatency = &limited
 	t.Cleanup(func() { metrics.RateLimiterLatency = before })
 
-	if decision, _, err := config.Authorization.Authorizer.Authorize(t.Context(), read("/a")); decision != authorizer.DecisionAllow || err != nil {
+	if decision, _, err := config.Authorization.Authorizer.Authorize(t.Context(),
+		read("/a")); decision != authorizer.DecisionAllow || err != nil {
 		t.Errorf("authorization = %v (%v), want it allowed", decision, err)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://localhost/", nil)
@@ -101,11 +103,13 @@ func TestDelegationHasNoClientSideLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer x")
-	if response, ok, err := config.Authentication.Authenticator.AuthenticateRequest(request); err != nil || !ok || response.User.GetName() != "u" {
+	if response, ok, err := config.Authentication.Authenticator.AuthenticateRequest(request); err != nil || !ok ||
+		response.User.GetName() != "u" {
 		t.Errorf("authentication = %+v, %t (%v), want the user u", response, ok, err)
 	}
 	if host.tokens.Load() != 1 || host.accesses.Load() != 1 {
-		t.Errorf("the host got %d TokenReviews and %d SubjectAccessReviews, want one each", host.tokens.Load(), host.accesses.Load())
+		t.Errorf("the host got %d TokenReviews and %d SubjectAccessReviews, want one each", host.tokens.Load(),
+			host.accesses.Load())
 	}
 	if got := limited.Load(); got != 0 {
 		t.Errorf("%d requests went through a rate limiter of the client, want none", got)
@@ -124,7 +128,8 @@ func newClientCertificate(t *testing.T) (*x509.Certificate, []byte) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "front-proxy"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "front-proxy"}, NotBefore: ca.NotBefore,
+		NotAfter:    ca.NotAfter,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), key)
@@ -197,7 +202,8 @@ func TestFrontProxy(t *testing.T) {
 func BenchmarkAuthorizationDuringAFlood(b *testing.B) {
 	config := newConfig(b, &reviews{took: 5 * time.Millisecond})
 	authorize := func(path string) {
-		if _, _, err := config.Authorization.Authorizer.Authorize(b.Context(), read(path)); err != nil && b.Context().Err() == nil {
+		if _, _, err := config.Authorization.Authorizer.Authorize(b.Context(), read(path)); err != nil &&
+			b.Context().Err() == nil {
 			b.Error(err)
 		}
 	}

@@ -30,17 +30,20 @@ func (o CompletedOptions) storeEvents(ctx context.Context, config *rest.Config) 
 	}
 	return storeEvents{
 		recorder: broadcaster.NewRecorder(clientscheme.Scheme, "website-apiserver"),
-		record:   &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: o.StoreRecordNamespace, Name: store.RecordName},
+		record: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: o.StoreRecordNamespace,
+			Name: store.RecordName},
 	}, nil
 }
 
 // storeChanged records that the server opened, or why it closed.
 func (e storeEvents) storeChanged(_ context.Context, closed *store.Closed) {
 	if closed == nil {
-		e.recorder.Eventf(e.record, nil, corev1.EventTypeNormal, "StoreOpened", "Serve", "the store is the recorded one, Websites are served")
+		e.recorder.Eventf(e.record, nil, corev1.EventTypeNormal, "StoreOpened", "Serve",
+			"the store is the recorded one, Websites are served")
 		return
 	}
-	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, closed.Reason, "Serve", "requests for Websites are answered with 503: %s", closed.Message)
+	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, closed.Reason, "Serve",
+		"requests for Websites are answered with 503: %s", closed.Message)
 }
 
 // storeReached records that the store answers, or why it does not.
@@ -49,7 +52,8 @@ func (e storeEvents) storeReached(outage *store.Outage) {
 		e.recorder.Eventf(e.record, nil, corev1.EventTypeNormal, "StoreReachable", "Serve", "the store answers")
 		return
 	}
-	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, "StoreUnreachable", "Serve", "requests for Websites that need the store are answered with 503: %s", outage.Message)
+	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, "StoreUnreachable", "Serve",
+		"requests for Websites that need the store are answered with 503: %s", outage.Message)
 }
 
 // storeFull records why nothing can be written, or with an empty message that it can.
@@ -58,10 +62,12 @@ func (e storeEvents) storeFull(message string) {
 		e.recorder.Eventf(e.record, nil, corev1.EventTypeNormal, "StoreWritable", "Serve", "the store has space again")
 		return
 	}
-	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, "StoreFull", "Serve", "writes of Websites are rejected with 507: %s", message)
+	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, "StoreFull", "Serve",
+		"writes of Websites are rejected with 507: %s", message)
 }
 
 // snapshotFailed records that the store has no new snapshot.
 func (e storeEvents) snapshotFailed(err error) {
-	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, "SnapshotFailed", "Snapshot", "taking a snapshot of the store: %v", err)
+	e.recorder.Eventf(e.record, nil, corev1.EventTypeWarning, "SnapshotFailed", "Snapshot",
+		"taking a snapshot of the store: %v", err)
 }

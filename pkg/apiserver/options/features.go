@@ -8,7 +8,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// setFeatureDefaults sets the defaults of feature gates that differ from those of Kubernetes's libraries. They belong to
+// setFeatureDefaults sets the defaults of feature gates that differ from those of Kubernetes's libraries. They belong
+// to
 // the process, and cannot be set once there are flags.
 var setFeatureDefaults = sync.OnceValue(func() error {
 	// A list that is streamed from etcd and given up, as its client has gone, leaves a goroutine of etcd's client with

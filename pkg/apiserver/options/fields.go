@@ -13,9 +13,12 @@ import (
 
 func (o *Options) addFieldFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HostAuthorization, "host-authorization", o.HostAuthorization,
-		"What happens when a user adds a host to a Website without the verb use on websitehosts.mycontroller.nevermosby.io, with the host as name: Off accepts it, Warn accepts it with a warning, Enforce rejects it. With Off and Warn, any user who may write a Website may take the hosts of all younger ones.")
+		"What happens when a user adds a host to a Website without the verb use on "+
+			"websitehosts.mycontroller.nevermosby.io, with the host as name: Off accepts it, Warn accepts it with a warning, "+
+			"Enforce rejects it. With Off and Warn, any user who may write a Website may take the hosts of all younger ones.")
 	flags.StringSliceVar(&o.AllowedServiceAnnotations, "allowed-service-annotations", o.AllowedServiceAnnotations,
-		`The keys of annotations that are allowed in spec.service.annotations, separated by commas. A key that ends with "*" allows all keys with that prefix. If empty, no annotations are allowed.`)
+		`The keys of annotations that are allowed in spec.service.annotations, separated by commas. A key that ends with `+
+			`"*" allows all keys with that prefix. If empty, no annotations are allowed.`)
 	flags.BoolVar(&o.OmitPersonalNames, "omit-personal-names", o.OmitPersonalNames,
 		"Leave the names of users who request a sync out of status.sync.lastRequest.by. The audit log has them.")
 }
@@ -35,7 +38,9 @@ func (o CompletedOptions) validateFieldRules() error {
 		domain, _, hasDomain := strings.Cut(prefix, "/")
 		switch {
 		case isPrefix && (!hasDomain || len(utilvalidation.IsDNS1123Subdomain(domain)) > 0):
-			errs = append(errs, fmt.Errorf(`--allowed-service-annotations: %q must name a domain before the "*", such as example.com/*`, key))
+			errs = append(
+				errs, fmt.Errorf(`--allowed-service-annotations: %q must name a domain before the "*", such as example.com/*`, key),
+			)
 		case !isPrefix && len(utilvalidation.IsQualifiedName(strings.ToLower(key))) > 0:
 			errs = append(errs, fmt.Errorf("--allowed-service-annotations: %q is not the key of an annotation", key))
 		}

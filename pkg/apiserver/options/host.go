@@ -33,10 +33,13 @@ var pluginResources = []struct {
 	version   schema.GroupVersion
 	resources []string
 }{
-	{mutatingadmissionpolicy.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}},
+	{mutatingadmissionpolicy.PluginName, admissionregistrationv1.SchemeGroupVersion,
+		[]string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}},
 	{mutatingwebhook.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"mutatingwebhookconfigurations"}},
-	{validatingadmissionpolicy.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}},
-	{validatingwebhook.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"validatingwebhookconfigurations"}},
+	{validatingadmissionpolicy.PluginName, admissionregistrationv1.SchemeGroupVersion,
+		[]string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}},
+	{validatingwebhook.PluginName, admissionregistrationv1.SchemeGroupVersion,
+		[]string{"validatingwebhookconfigurations"}},
 }
 
 // fairnessResources are what priority and fairness reads from the host cluster.
@@ -93,7 +96,8 @@ func awaitHost(ctx context.Context, client discovery.ServerVersionInterface) err
 // unreachable reports whether the request may succeed later.
 func unreachable(err error) bool {
 	var status apierrors.APIStatus
-	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)
+	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError ||
+		apierrors.IsTooManyRequests(err)
 }
 
 func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.ServerResourcesInterface) error {
@@ -111,9 +115,12 @@ func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.S
 			continue
 		}
 		if slices.Contains(admission.EnablePlugins, needs.plugin) {
-			return fmt.Errorf("--enable-admission-plugins=%s: the host cluster does not serve %s in %s, which the plugin needs: omit the flag, and the plugin is enabled once the host serves them", needs.plugin, strings.Join(missing, ", "), needs.version)
+			return fmt.Errorf("--enable-admission-plugins=%s: the host cluster does not serve %s in %s, which the plugin "+
+				"needs: omit the flag, and the plugin is enabled once the host serves them", needs.plugin,
+				strings.Join(missing, ", "), needs.version)
 		}
-		logger.Info("Admission plugin is disabled: the host cluster does not serve the resources that it reads. Restart this server after an upgrade of the host", "plugin", needs.plugin, "missing", missing, "version", needs.version)
+		logger.Info("Admission plugin is disabled: the host cluster does not serve the resources that it reads. Restart "+
+			"this server after an upgrade of the host", "plugin", needs.plugin, "missing", missing, "version", needs.version)
 		admission.DisablePlugins = append(admission.DisablePlugins, needs.plugin)
 	}
 
@@ -125,7 +132,9 @@ func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.S
 		return err
 	}
 	if len(missing) > 0 {
-		logger.Info("Priority and fairness is disabled: the host cluster does not serve its configuration. Requests are limited by --max-requests-inflight and --max-mutating-requests-inflight only", "missing", missing, "version", flowcontrolv1.SchemeGroupVersion)
+		logger.Info("Priority and fairness is disabled: the host cluster does not serve its configuration. Requests are "+
+			"limited by --max-requests-inflight and --max-mutating-requests-inflight only", "missing", missing, "version",
+			flowcontrolv1.SchemeGroupVersion)
 		features.EnablePriorityAndFairness = false
 	}
 	return nil
@@ -133,7 +142,8 @@ func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.S
 
 // missingResources returns those of the resources that the host does not serve
 // in this version.
-func missingResources(client discovery.ServerResourcesInterface, version schema.GroupVersion, resources []string) ([]string, error) {
+func missingResources(client discovery.ServerResourcesInterface, version schema.GroupVersion,
+	resources []string) ([]string, error) {
 	served, err := client.ServerResourcesForGroupVersion(version.String())
 	if apierrors.IsNotFound(err) {
 		return resources, nil

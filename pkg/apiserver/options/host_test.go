@@ -33,8 +33,9 @@ func host(resources map[string][]string) discovery.ServerResourcesInterface {
 }
 
 var (
-	webhooks            = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
-	validatingPolicies  = []string{"validatingadmissionpolicies", "validatingadmissionpolicies/status", "validatingadmissionpolicybindings"}
+	webhooks           = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+	validatingPolicies = []string{"validatingadmissionpolicies", "validatingadmissionpolicies/status",
+		"validatingadmissionpolicybindings"}
 	mutatingPolicies    = []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
 	admissionVersion    = "admissionregistration.k8s.io/v1"
 	flowcontrolVersion  = "flowcontrol.apiserver.k8s.io/v1"
@@ -53,15 +54,18 @@ func TestTurnOffWhatTheHostLacks(t *testing.T) {
 	}{
 		"nothing is missing": {host: everythingForGroups, wantFairness: true},
 		"Kubernetes 1.35": {
-			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies), flowcontrolVersion: everythingForGroups[flowcontrolVersion]},
+			host: map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies),
+				flowcontrolVersion: everythingForGroups[flowcontrolVersion]},
 			wantOff: []string{"MutatingAdmissionPolicy"}, wantFairness: true,
 		},
 		"policies without bindings": {
-			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies, mutatingPolicies[:1]), flowcontrolVersion: everythingForGroups[flowcontrolVersion]},
+			host: map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies, mutatingPolicies[:1]),
+				flowcontrolVersion: everythingForGroups[flowcontrolVersion]},
 			wantOff: []string{"MutatingAdmissionPolicy"}, wantFairness: true,
 		},
 		"Kubernetes 1.28": {
-			host:    map[string][]string{admissionVersion: webhooks, "flowcontrol.apiserver.k8s.io/v1beta3": everythingForGroups[flowcontrolVersion]},
+			host: map[string][]string{admissionVersion: webhooks,
+				"flowcontrol.apiserver.k8s.io/v1beta3": everythingForGroups[flowcontrolVersion]},
 			wantOff: []string{"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"},
 		},
 		"turned off before": {
@@ -69,7 +73,8 @@ func TestTurnOffWhatTheHostLacks(t *testing.T) {
 			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies)},
 			wantOff: []string{"MutatingAdmissionPolicy"},
 		},
-		"enabled and served": {args: []string{"--enable-admission-plugins=MutatingAdmissionPolicy"}, host: everythingForGroups, wantFairness: true},
+		"enabled and served": {args: []string{"--enable-admission-plugins=MutatingAdmissionPolicy"},
+			host: everythingForGroups, wantFairness: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +103,10 @@ func TestPluginThatCannotWorkIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = o.turnOffMissing(t.Context(), host(map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies)}))
-	want := "--enable-admission-plugins=MutatingAdmissionPolicy: the host cluster does not serve mutatingadmissionpolicies, mutatingadmissionpolicybindings in admissionregistration.k8s.io/v1"
+	err = o.turnOffMissing(t.Context(),
+		host(map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies)}))
+	want := "--enable-admission-plugins=MutatingAdmissionPolicy: the host cluster does not serve " +
+		"mutatingadmissionpolicies, mutatingadmissionpolicybindings in admissionregistration.k8s.io/v1"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
@@ -152,7 +159,8 @@ func TestHostIsNotThrottled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.ClientConfig.QPS >= 0 || config.SharedInformerFactory == nil {
-		t.Errorf("%v requests a second, informers %v; want no limit, and informers", config.ClientConfig.QPS, config.SharedInformerFactory)
+		t.Errorf("%v requests a second, informers %v; want no limit, and informers", config.ClientConfig.QPS,
+			config.SharedInformerFactory)
 	}
 }
 
@@ -176,10 +184,11 @@ func TestAwaitHost(t *testing.T) {
 		errs []error
 		want string
 	}{
-		"reachable":                     {},
-		"reachable later":               {errs: []error{refused}},
-		"answers later":                 {errs: []error{apierrors.NewServiceUnavailable("starting")}},
-		"the credentials are not valid": {errs: []error{apierrors.NewUnauthorized("no")}, want: "reading the version of the host cluster"},
+		"reachable":       {},
+		"reachable later": {errs: []error{refused}},
+		"answers later":   {errs: []error{apierrors.NewServiceUnavailable("starting")}},
+		"the credentials are not valid": {errs: []error{apierrors.NewUnauthorized("no")},
+			want: "reading the version of the host cluster"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

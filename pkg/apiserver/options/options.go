@@ -109,7 +109,8 @@ func NewOptions() (*Options, error) {
 	// run in one process. The only component is Kubernetes' libraries: feature
 	// gates and the capabilities of CEL follow their version, never ours.
 	components := basecompatibility.NewComponentGlobalsRegistry()
-	if err := components.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(), utilfeature.DefaultMutableFeatureGate); err != nil {
+	if err := components.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(),
+		utilfeature.DefaultMutableFeatureGate); err != nil {
 		return nil, fmt.Errorf("registering the Kubernetes component: %w", err)
 	}
 
@@ -122,8 +123,11 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 	// These run after the generic ones and replace what they set.
-	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		return []admission.PluginInitializer{newQuotaInitializer(), policyInitializer{config.SharedInformerFactory}, fromFiles}, nil
+	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) (
+		[]admission.PluginInitializer, error,
+	) {
+		return []admission.PluginInitializer{newQuotaInitializer(),
+			policyInitializer{config.SharedInformerFactory}, fromFiles}, nil
 	}
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort
@@ -191,9 +195,11 @@ func (o *Options) StoreFlags() cliflag.NamedFlagSets {
 func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 	o.Recommended.Etcd.AddFlags(flags)
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"The directory for the data of the embedded etcd, which runs if --etcd-servers is empty. It listens on a unix socket in this directory only and serves a single website-apiserver.")
+		"The directory for the data of the embedded etcd, which runs if --etcd-servers is empty. It listens on a unix "+
+			"socket in this directory only and serves a single website-apiserver.")
 	flags.StringVar(&o.StoreRecordNamespace, "store-record-namespace", o.StoreRecordNamespace,
-		"The namespace of the ConfigMap website-store, which records the identity of the store in the host cluster. Any other store is not served. All servers of a store must use the same namespace.")
+		"The namespace of the ConfigMap website-store, which records the identity of the store in the host cluster. Any "+
+			"other store is not served. All servers of a store must use the same namespace.")
 }
 
 func (o CompletedOptions) validateEtcd() error {

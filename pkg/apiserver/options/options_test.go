@@ -53,9 +53,11 @@ func TestEtcdIsEmbeddedUnlessServersAreGiven(t *testing.T) {
 		wantEmbedded bool
 		wantServer   string
 	}{
-		"by default":     {args: []string{"--data-dir=" + dataDir}, wantEmbedded: true, wantServer: "unix://" + dataDir + "/etcd/etcd.sock"},
-		"external":       {args: []string{"--etcd-servers=https://etcd-0:2379"}, wantServer: "https://etcd-0:2379"},
-		"external first": {args: []string{"--etcd-servers=https://etcd-0:2379", "--data-dir=" + dataDir}, wantServer: "https://etcd-0:2379"},
+		"by default": {args: []string{"--data-dir=" + dataDir}, wantEmbedded: true,
+			wantServer: "unix://" + dataDir + "/etcd/etcd.sock"},
+		"external": {args: []string{"--etcd-servers=https://etcd-0:2379"}, wantServer: "https://etcd-0:2379"},
+		"external first": {args: []string{"--etcd-servers=https://etcd-0:2379", "--data-dir=" + dataDir},
+			wantServer: "https://etcd-0:2379"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,12 +80,19 @@ func TestBadFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		"data directory too deep": {args: []string{"--data-dir=/" + strings.Repeat("a", 200)}, want: "--data-dir: the socket of the embedded etcd would be"},
-		"another store":           {args: []string{"--etcd-servers-overrides=mycontroller.nevermosby.io/websites#http://127.0.0.1:2379"}, want: "--etcd-servers-overrides: all resources"},
-		"port out of range":       {args: []string{"--secure-port=70000"}, want: "--secure-port 70000 must be between"},
-		"impossible goaway":       {args: []string{"--goaway-chance=1"}, want: "--goaway-chance can not be less than 0 or greater than 0.02"},
-		"unknown media type":      {args: []string{"--storage-media-type=text/html"}, want: `--storage-media-type "text/html" invalid`},
-		"reload without a config": {args: []string{"--encryption-provider-config-automatic-reload"}, want: "must be set with --encryption-provider-config"},
+		"data directory too deep": {args: []string{"--data-dir=/" + strings.Repeat("a", 200)},
+			want: "--data-dir: the socket of the embedded etcd would be"},
+		"another store": {
+			args: []string{"--etcd-servers-overrides=mycontroller.nevermosby.io/websites#http://127.0.0.1:2379"},
+			want: "--etcd-servers-overrides: all resources",
+		},
+		"port out of range": {args: []string{"--secure-port=70000"}, want: "--secure-port 70000 must be between"},
+		"impossible goaway": {args: []string{"--goaway-chance=1"},
+			want: "--goaway-chance can not be less than 0 or greater than 0.02"},
+		"unknown media type": {args: []string{"--storage-media-type=text/html"},
+			want: `--storage-media-type "text/html" invalid`},
+		"reload without a config": {args: []string{"--encryption-provider-config-automatic-reload"},
+			want: "must be set with --encryption-provider-config"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +113,8 @@ func TestStorageCodec(t *testing.T) {
 		wantPrefix string
 	}{
 		"protobuf by default": {wantPrefix: "k8s\x00"},
-		"JSON on request":     {args: []string{"--storage-media-type=application/json"}, wantPrefix: `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1beta1"`},
+		"JSON on request": {args: []string{"--storage-media-type=application/json"},
+			wantPrefix: `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1beta1"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
 	resourcequota.Register(recommended.Admission.Plugins)
 	// Last: requests that another plugin denies must not be counted.
-	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, resourcequota.PluginName)
+	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder,
+		resourcequota.PluginName)
 }
 
 // addOwnerReferences adds the plugin that protects owner references, which is off by default, as in kube-apiserver.

@@ -39,9 +39,15 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 // that is closed, or that does not know yet whom to trust, and to writes that are too
 // large. These are inside: a closed server knows no sizes. Lists and watches are buffered
 // inside of all that a write passes.
-func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
+func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Limiter) func(http.Handler,
+	*genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler, c.Serializer))), c.Serializer), c.Serializer), c)
+		handler = genericapiserver.DefaultBuildHandlerChain(
+			guard.WithClosedStore(
+				limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler, c.Serializer))),
+					c.Serializer), c.Serializer,
+			), c,
+		)
 		if trusted != nil {
 			handler = trusted.WithKnownUsers(handler, c.Serializer)
 		}
@@ -51,7 +57,8 @@ func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Li
 
 // applyPeers has a server leave its endpoints while it alone has lost the store. With an
 // embedded etcd there is one server.
-func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig, guard *store.Guard) (*peers.Peers, error) {
+func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig,
+	guard *store.Guard) (*peers.Peers, error) {
 	if o.EmbeddedEtcd() {
 		return nil, nil
 	}

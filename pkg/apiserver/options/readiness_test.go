@@ -21,8 +21,10 @@ func TestStorageIsNotReadiness(t *testing.T) {
 	if got := names(config.HealthzChecks); !slices.Contains(got, "etcd") {
 		t.Errorf("/healthz checks %v, want etcd among them", got)
 	}
-	for path, checks := range map[string][]healthz.HealthChecker{"/readyz": config.ReadyzChecks, "/livez": config.LivezChecks} {
-		if got := names(checks); slices.Contains(got, "etcd") || slices.Contains(got, "etcd-readiness") || !slices.Contains(got, "ping") {
+	for path, checks := range map[string][]healthz.HealthChecker{"/readyz": config.ReadyzChecks,
+		"/livez": config.LivezChecks} {
+		if got := names(checks); slices.Contains(got, "etcd") || slices.Contains(got, "etcd-readiness") ||
+			!slices.Contains(got, "ping") {
 			t.Errorf("%s checks %v, want ping, and not etcd", path, got)
 		}
 	}

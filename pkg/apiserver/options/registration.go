@@ -31,13 +31,19 @@ const (
 
 func (o *Options) addRegistrationFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Service, "service", o.Service,
-		"The Service through which the host cluster reaches this server, as NAMESPACE/NAME:PORT. If set, the server registers its APIServices once the Service leads to a ready server and, unless --tls-cert-file is set, generates a CA and a serving certificate, keeps them in the Secret NAME"+servingSecretSuffix+" of that namespace and rotates them.")
+		"The Service through which the host cluster reaches this server, as NAMESPACE/NAME:PORT. If set, the server "+
+			"registers its APIServices once the Service leads to a ready server and, unless --tls-cert-file is set, generates "+
+			"a CA and a serving certificate, keeps them in the Secret NAME"+servingSecretSuffix+
+			" of that namespace and rotates them.")
 	flags.BoolVar(&o.CreateAPIServices, "create-api-services", o.CreateAPIServices,
-		"Create the APIServices that do not exist, with --service. If false, the server updates those that exist: their manifests are applied by another client, which also deletes them.")
+		"Create the APIServices that do not exist, with --service. If false, the server updates those that exist: their "+
+			"manifests are applied by another client, which also deletes them.")
 	flags.StringVar(&o.ServiceCAFile, "service-ca-file", o.ServiceCAFile,
-		"A file with the CA certificates for the caBundle of the APIServices, if --service and --tls-cert-file are set. It is reloaded when it changes.")
+		"A file with the CA certificates for the caBundle of the APIServices, if --service and --tls-cert-file are set. It "+
+			"is reloaded when it changes.")
 	flags.DurationVar(&o.ServingCertificateDuration, "serving-certificate-duration", o.ServingCertificateDuration,
-		"The lifetime of generated serving certificates. They are replaced after two thirds of it. A generated CA lives four times as long.")
+		"The lifetime of generated serving certificates. They are replaced after two thirds of it. A generated CA lives "+
+			"four times as long.")
 }
 
 // generatesServingCertificate reports whether the Secret has the serving certificate.
@@ -60,15 +66,18 @@ func (o CompletedOptions) validateRegistration() error {
 		return errors.New("--service-ca-file requires --tls-cert-file: the CA of a generated certificate is known")
 	case !o.generatesServingCertificate() && o.ServiceCAFile == "":
 		return errors.New("--service with --tls-cert-file requires --service-ca-file, for the caBundle of the APIServices")
-	case o.ServingCertificateDuration < minServingCertificateDuration || o.ServingCertificateDuration > maxServingCertificateDuration:
-		return fmt.Errorf("--serving-certificate-duration=%s: must be from %s to %s", o.ServingCertificateDuration, minServingCertificateDuration, maxServingCertificateDuration)
+	case o.ServingCertificateDuration < minServingCertificateDuration ||
+		o.ServingCertificateDuration > maxServingCertificateDuration:
+		return fmt.Errorf("--serving-certificate-duration=%s: must be from %s to %s", o.ServingCertificateDuration,
+			minServingCertificateDuration, maxServingCertificateDuration)
 	}
 	return nil
 }
 
 // applyRegistration has the server serve with the certificate of the Secret, and returns
 // what registers it; nil without --service.
-func (o CompletedOptions) applyRegistration(ctx context.Context, config *genericapiserver.RecommendedConfig) (*registration.Registrar, error) {
+func (o CompletedOptions) applyRegistration(ctx context.Context,
+	config *genericapiserver.RecommendedConfig) (*registration.Registrar, error) {
 	if o.Service == "" {
 		return nil, nil
 	}
@@ -85,7 +94,8 @@ func (o CompletedOptions) applyRegistration(ctx context.Context, config *generic
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	apiServices := aggregation.ApiregistrationV1().APIServices()
-	registrar := registration.Config{Service: service, Client: client, APIServices: apiServices, Existing: !o.CreateAPIServices}
+	registrar := registration.Config{Service: service, Client: client, APIServices: apiServices,
+		Existing: !o.CreateAPIServices}
 	if !o.generatesServingCertificate() {
 		bundle, err := dynamiccertificates.NewDynamicCAContentFromFile("service-ca", o.ServiceCAFile)
 		if err != nil {

@@ -13,15 +13,17 @@ func TestValidateRegistration(t *testing.T) {
 		flags []string
 		error string
 	}{
-		"none":                       {},
-		"generated certificate":      {flags: []string{service}},
-		"certificate of a file":      {flags: []string{service, cert, "--service-ca-file=ca.crt"}},
-		"no CA of the file":          {flags: []string{service, cert}, error: "requires --service-ca-file"},
-		"a CA of nothing":            {flags: []string{service, "--service-ca-file=ca.crt"}, error: "requires --tls-cert-file"},
+		"none":                  {},
+		"generated certificate": {flags: []string{service}},
+		"certificate of a file": {flags: []string{service, cert, "--service-ca-file=ca.crt"}},
+		"no CA of the file":     {flags: []string{service, cert}, error: "requires --service-ca-file"},
+		"a CA of nothing": {flags: []string{service, "--service-ca-file=ca.crt"},
+			error: "requires --tls-cert-file"},
 		"a CA without a Service":     {flags: []string{"--service-ca-file=ca.crt"}, error: "requires --service"},
 		"no namespace":               {flags: []string{"--service=website-apiserver:443"}, error: "NAMESPACE/NAME:PORT"},
 		"too short for the rotation": {flags: []string{service, "--serving-certificate-duration=30s"}, error: "from 1m0s to"},
-		"too long for a duration":    {flags: []string{service, "--serving-certificate-duration=438000h"}, error: "from 1m0s to"},
+		"too long for a duration": {flags: []string{service, "--serving-certificate-duration=438000h"},
+			error: "from 1m0s to"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,8 @@ const (
 
 func (o *Options) addSnapshotFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.SnapshotInterval, "embedded-etcd-snapshot-interval", o.SnapshotInterval,
-		"The interval at which the server takes snapshots of the embedded etcd. 0 disables them. None are taken while the server is closed, or if it would leave less than 128 MiB free on the disk.")
+		"The interval at which the server takes snapshots of the embedded etcd. 0 disables them. None are taken while the "+
+			"server is closed, or if it would leave less than 128 MiB free on the disk.")
 	flags.IntVar(&o.SnapshotCount, "embedded-etcd-snapshot-count", o.SnapshotCount,
 		"The number of snapshots of the embedded etcd to keep. Older ones of the same store are removed.")
 	flags.StringVar(&o.SnapshotDirectory, "embedded-etcd-snapshot-directory", o.SnapshotDirectory,

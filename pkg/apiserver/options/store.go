@@ -28,7 +28,8 @@ var websitesResource = website.Resource("websites")
 // applyStore restricts the server to the store that the host cluster was served
 // from. It returns the guard and the schedule of snapshots, which run while the server
 // runs.
-func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserver.RecommendedConfig) (*store.Guard, *backup.Schedule, error) {
+func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserver.RecommendedConfig) (*store.Guard,
+	*backup.Schedule, error) {
 	storeConfig, err := o.storeConfig(config)
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +55,8 @@ func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserv
 	if err != nil {
 		return nil, nil, err
 	}
-	config.RESTOptionsGetter = store.RESTOptionsGetter{RESTOptionsGetter: config.RESTOptionsGetter, Guard: guard, WatchCache: watchCache}
+	config.RESTOptionsGetter = store.RESTOptionsGetter{RESTOptionsGetter: config.RESTOptionsGetter, Guard: guard,
+		WatchCache: watchCache}
 	return guard, o.snapshots(guard, record), nil
 }
 
@@ -100,7 +102,8 @@ func (o CompletedOptions) storeConfig(config *genericapiserver.RecommendedConfig
 	}
 	return store.Config{
 		Etcd: options.StorageConfig.Config,
-		Host: store.HostRecords{ConfigMaps: client.CoreV1().ConfigMaps(o.StoreRecordNamespace), Namespace: o.StoreRecordNamespace},
+		Host: store.HostRecords{ConfigMaps: client.CoreV1().ConfigMaps(o.StoreRecordNamespace),
+			Namespace: o.StoreRecordNamespace},
 		Owned: func(ctx context.Context) ([]store.OwnedObject, error) {
 			return store.OwnedObjects(ctx, metadataClient)
 		},

@@ -11,7 +11,9 @@ import (
 func unreachableHost(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	const config = `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"host","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"host","context":{"cluster":"host"}}],"current-context":"host"}`
+	const config = `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"host",` +
+		`"cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"host","context":{"cluster":"host"}}],` +
+		`"current-context":"host"}`
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +28,16 @@ func TestSourceOfTrust(t *testing.T) {
 		// clients is whether the client CA is the cluster's.
 		trusted, known, clients bool
 	}{
-		"the cluster":               {trusted: true, clients: true},
-		"the cluster, if it can be": {args: []string{"--authentication-tolerate-lookup-failure"}, trusted: true, known: true, clients: true},
-		"a file for clients":        {args: []string{"--client-ca-file=/etc/clients.crt"}, trusted: true},
-		"a file for the proxy":      {args: []string{"--requestheader-client-ca-file=/etc/proxy.crt"}, trusted: true, clients: true},
-		"files":                     {args: []string{"--client-ca-file=/etc/clients.crt", "--requestheader-client-ca-file=/etc/proxy.crt"}},
-		"none":                      {args: []string{"--authentication-skip-lookup"}},
+		"the cluster": {trusted: true, clients: true},
+		"the cluster, if it can be": {args: []string{"--authentication-tolerate-lookup-failure"}, trusted: true,
+			known: true, clients: true},
+		"a file for clients": {args: []string{"--client-ca-file=/etc/clients.crt"}, trusted: true},
+		"a file for the proxy": {args: []string{"--requestheader-client-ca-file=/etc/proxy.crt"},
+			trusted: true, clients: true},
+		"files": {
+			args: []string{"--client-ca-file=/etc/clients.crt", "--requestheader-client-ca-file=/etc/proxy.crt"},
+		},
+		"none": {args: []string{"--authentication-skip-lookup"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +49,8 @@ func TestSourceOfTrust(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := o.Recommended.Authentication.ClientCert.CAContentProvider != nil; (trusted != nil) != test.trusted || got != test.clients {
+			if got := o.Recommended.Authentication.ClientCert.CAContentProvider != nil; (trusted != nil) != test.trusted ||
+				got != test.clients {
 				t.Fatalf("trust of the cluster %t, its client CA %t; want %t, %t", trusted != nil, got, test.trusted, test.clients)
 			}
 			if trusted != nil && (trusted.Unknown() == nil) != test.known {
@@ -58,7 +65,8 @@ func TestUnreadableAuthenticationKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.applyTrust(); err == nil || !strings.Contains(err.Error(), "--authentication-kubeconfig: stat /no/such/file") {
+	if _, err := o.applyTrust(); err == nil ||
+		!strings.Contains(err.Error(), "--authentication-kubeconfig: stat /no/such/file") {
 		t.Errorf("error = %v, want the flag and the file", err)
 	}
 }

@@ -258,8 +258,10 @@ func (p *Peers) removeAbandoned(ctx context.Context) {
 			continue
 		}
 		// Unless it has been renewed meanwhile, by a replica whose clock is wrong.
-		unchanged := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}}
-		if err := p.config.Leases.Delete(ctx, lease.Name, unchanged); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		unchanged := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID,
+			ResourceVersion: &lease.ResourceVersion}}
+		if err := p.config.Leases.Delete(ctx, lease.Name, unchanged); err != nil && !apierrors.IsNotFound(err) &&
+			!apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Error(err, "Failed to delete the lease of a replica that is gone", "lease", lease.Name)
 		}
 	}

@@ -37,7 +37,10 @@ func newHost() *host {
 		if write, ok := action.(interface{ GetObject() runtime.Object }); ok {
 			lease := write.GetObject().(*coordinationv1.Lease)
 			resource := action.GetResource()
-			if stored, err := h.client.Tracker().Get(resource, action.GetNamespace(), lease.Name); action.GetVerb() == "update" && err == nil && stored.(*coordinationv1.Lease).ResourceVersion != lease.ResourceVersion {
+			if stored, err := h.client.Tracker().Get(
+				resource, action.GetNamespace(), lease.Name,
+			); action.GetVerb() == "update" && err == nil &&
+				stored.(*coordinationv1.Lease).ResourceVersion != lease.ResourceVersion {
 				return true, nil, apierrors.NewConflict(resource.GroupResource(), lease.Name, errors.New("it was changed"))
 			}
 			h.version++
@@ -92,19 +95,29 @@ func TestReadinessOfReplicas(t *testing.T) {
 		history      []rounds
 		wantA, wantB bool
 	}{
-		"both reach the store":               {history: []rounds{{n: 5}}, wantA: true, wantB: true},
-		"one has lost it":                    {history: []rounds{{n: 3}, {lostA: true, n: 3}}, wantB: true},
-		"one never had it":                   {history: []rounds{{lostA: true, n: 3}}, wantB: true},
-		"both have lost it":                  {history: []rounds{{n: 3}, {lostA: true, lostB: true, n: 5}}, wantA: true, wantB: true},
-		"one, then the other":                {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, lostB: true, n: 5}}, wantA: true, wantB: true},
-		"it is back":                         {history: []rounds{{n: 3}, {lostA: true, n: 3}, {n: 1}}, wantA: true, wantB: true},
-		"the other is gone, with its lease":  {history: []rounds{{n: 3}, {lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
-		"the other ends later":               {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
-		"the other was never ready":          {history: []rounds{{unreadyB: true, n: 3}, {lostA: true, unreadyB: true, n: 5}}, wantA: true, wantB: true},
-		"the other is no longer ready":       {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, unreadyB: true, n: 5}}, wantA: true, wantB: true},
-		"the other has just ended":           {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, endedB: true, n: 1}}, wantA: true, wantB: true},
-		"the host is unreachable":            {history: []rounds{{n: 3}, {lostA: true, broken: true, n: 3}}, wantA: true, wantB: true},
-		"the host becomes unreachable later": {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, broken: true, n: 5}}, wantA: true, wantB: true},
+		"both reach the store": {history: []rounds{{n: 5}}, wantA: true, wantB: true},
+		"one has lost it":      {history: []rounds{{n: 3}, {lostA: true, n: 3}}, wantB: true},
+		"one never had it":     {history: []rounds{{lostA: true, n: 3}}, wantB: true},
+		"both have lost it": {history: []rounds{{n: 3}, {lostA: true, lostB: true, n: 5}},
+			wantA: true, wantB: true},
+		"one, then the other": {history: []rounds{{n: 3}, {lostA: true, n: 3},
+			{lostA: true, lostB: true, n: 5}}, wantA: true, wantB: true},
+		"it is back": {history: []rounds{{n: 3}, {lostA: true, n: 3}, {n: 1}},
+			wantA: true, wantB: true},
+		"the other is gone, with its lease": {history: []rounds{{n: 3}, {lostA: true, deadB: true, n: 5}},
+			wantA: true, wantB: true},
+		"the other ends later": {history: []rounds{{n: 3}, {lostA: true, n: 3},
+			{lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
+		"the other was never ready": {history: []rounds{{unreadyB: true, n: 3}, {lostA: true, unreadyB: true, n: 5}},
+			wantA: true, wantB: true},
+		"the other is no longer ready": {history: []rounds{{n: 3}, {lostA: true, n: 3},
+			{lostA: true, unreadyB: true, n: 5}}, wantA: true, wantB: true},
+		"the other has just ended": {history: []rounds{{n: 3}, {lostA: true, n: 3},
+			{lostA: true, endedB: true, n: 1}}, wantA: true, wantB: true},
+		"the host is unreachable": {history: []rounds{{n: 3}, {lostA: true, broken: true, n: 3}},
+			wantA: true, wantB: true},
+		"the host becomes unreachable later": {history: []rounds{{n: 3}, {lostA: true, n: 3},
+			{lostA: true, broken: true, n: 5}}, wantA: true, wantB: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +221,8 @@ func TestLeasesAreRemoved(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.Run(ctx) }()
 	names := func(ctx context.Context) map[string]bool {
-		leases, err := h.client.CoordinationV1().Leases("website-system").List(ctx, metav1.ListOptions{LabelSelector: selector})
+		leases, err := h.client.CoordinationV1().Leases("website-system").List(ctx,
+			metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -219,9 +233,10 @@ func TestLeasesAreRemoved(t *testing.T) {
 		}
 		return names
 	}
-	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return names(ctx)[r.name], nil
-	}); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			return names(ctx)[r.name], nil
+		}); err != nil {
 		t.Fatal("a replica that runs has no lease")
 	}
 	if got := names(ctx); got[killed.name] || !got[alive.name] {

@@ -60,7 +60,8 @@ func (r *Registrar) read(ctx context.Context) (map[string]*apiregistrationv1.API
 		case err != nil:
 			return nil, fmt.Errorf("reading APIService %s: %w", name, err)
 		case IsAutoManaged(current):
-			return nil, fmt.Errorf("APIService %s belongs to a CustomResourceDefinition of the group %s; move its objects with \"website-apiserver import\"", name, website.GroupName)
+			return nil, fmt.Errorf("APIService %s belongs to a CustomResourceDefinition of the group %s; move its objects "+
+				"with \"website-apiserver import\"", name, website.GroupName)
 		default:
 			found[version.name] = current
 		}
@@ -80,7 +81,8 @@ func (r *Registrar) apply(ctx context.Context, bundle []byte) error {
 	}
 	for _, version := range versions {
 		name, current := apiServiceName(version.name), found[version.name]
-		if current == nil && (importing || r.config.Existing) || current != nil && r.describes(current, version.priority, bundle) {
+		if current == nil && (importing || r.config.Existing) || current != nil &&
+			r.describes(current, version.priority, bundle) {
 			continue
 		}
 		apiService := apiregistrationv1ac.APIService(name).WithSpec(apiregistrationv1ac.APIServiceSpec().
@@ -92,10 +94,12 @@ func (r *Registrar) apply(ctx context.Context, bundle []byte) error {
 			WithInsecureSkipTLSVerify(false).
 			WithService(apiregistrationv1ac.ServiceReference().
 				WithNamespace(r.config.Service.Namespace).WithName(r.config.Service.Name).WithPort(r.config.Service.Port)))
-		if _, err := r.apiServices.Apply(ctx, apiService, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
+		if _, err := r.apiServices.Apply(ctx, apiService,
+			metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
 			return fmt.Errorf("applying APIService %s: %w", name, err)
 		}
-		klog.FromContext(ctx).Info("Registered the API", "apiService", name, "service", r.config.Service, "created", current == nil)
+		klog.FromContext(ctx).Info("Registered the API", "apiService", name, "service", r.config.Service,
+			"created", current == nil)
 	}
 	return nil
 }

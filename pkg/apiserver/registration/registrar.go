@@ -96,7 +96,8 @@ func (r *Registrar) Run(ctx context.Context) {
 
 // sync registers the API unless the Service says otherwise.
 func (r *Registrar) sync(ctx context.Context) error {
-	service, err := r.config.Client.CoreV1().Services(r.config.Service.Namespace).Get(ctx, r.config.Service.Name, metav1.GetOptions{})
+	service, err := r.config.Client.CoreV1().Services(r.config.Service.Namespace).Get(ctx, r.config.Service.Name,
+		metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the Service of this server: %w", err)
 	}

@@ -49,7 +49,8 @@ func newAPIService(tweaks ...func(*apiregistrationv1.APIService)) *apiregistrati
 		ObjectMeta: metav1.ObjectMeta{Name: "v1beta1.mycontroller.nevermosby.io"},
 		Spec: apiregistrationv1.APIServiceSpec{
 			Service: &apiregistrationv1.ServiceReference{Namespace: testService.Namespace, Name: testService.Name, Port: &port},
-			Group:   "mycontroller.nevermosby.io", Version: "v1beta1", CABundle: []byte("ca"), GroupPriorityMinimum: groupPriority, VersionPriority: 20,
+			Group:   "mycontroller.nevermosby.io", Version: "v1beta1", CABundle: []byte("ca"),
+			GroupPriorityMinimum: groupPriority, VersionPriority: 20,
 		},
 	}
 	for _, tweak := range tweaks {
@@ -65,11 +66,13 @@ func TestApply(t *testing.T) {
 		applied bool
 		error   string
 	}{
-		"missing":        {nil, true, ""},
-		"current":        {newAPIService(), false, ""},
-		"another bundle": {newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.CABundle = []byte("former") }), true, ""},
-		"not verified":   {newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.InsecureSkipTLSVerify = true }), true, ""},
-		"local":          {newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.Service = nil }), true, ""},
+		"missing": {nil, true, ""},
+		"current": {newAPIService(), false, ""},
+		"another bundle": {newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.CABundle = []byte("former") }), true,
+			""},
+		"not verified": {newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.InsecureSkipTLSVerify = true }), true,
+			""},
+		"local": {newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.Service = nil }), true, ""},
 		"of a CustomResourceDefinition": {newAPIService(func(s *apiregistrationv1.APIService) {
 			s.Labels = map[string]string{autoManaged: "true"}
 		}), false, "belongs to a CustomResourceDefinition"},
@@ -87,7 +90,8 @@ func TestApply(t *testing.T) {
 			}
 			applied := false
 			for _, action := range client.Actions() {
-				applied = applied || action.GetVerb() == "patch" && strings.HasSuffix(action.(interface{ GetName() string }).GetName(), name)
+				applied = applied || action.GetVerb() == "patch" &&
+					strings.HasSuffix(action.(interface{ GetName() string }).GetName(), name)
 			}
 			if applied != tt.applied {
 				t.Errorf("applied: %t", applied)
@@ -162,7 +166,8 @@ func TestApplyDuringAnImport(t *testing.T) {
 func TestExisting(t *testing.T) {
 	client := fake.NewClientset(newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.CABundle = nil }))
 	apiServices := client.ApiregistrationV1().APIServices()
-	if err := New(Config{Service: testService, APIServices: apiServices, Existing: true}).apply(t.Context(), []byte("ca")); err != nil {
+	if err := New(Config{Service: testService, APIServices: apiServices, Existing: true}).apply(t.Context(),
+		[]byte("ca")); err != nil {
 		t.Fatal(err)
 	}
 	list, err := apiServices.List(t.Context(), metav1.ListOptions{})
@@ -179,7 +184,8 @@ func TestUninstallSparesOthers(t *testing.T) {
 		t.Errorf("deleteAPIServices = %v, %v, want nothing", deleted, err)
 	}
 	client = fake.NewClientset(newAPIService())
-	if deleted, err = deleteAPIServices(t.Context(), client.ApiregistrationV1().APIServices(), testService); err != nil || len(deleted) != 1 {
+	if deleted, err = deleteAPIServices(t.Context(), client.ApiregistrationV1().APIServices(), testService); err != nil ||
+		len(deleted) != 1 {
 		t.Errorf("deleteAPIServices = %v, %v, want one", deleted, err)
 	}
 }
@@ -205,7 +211,8 @@ func TestUninstallWaits(t *testing.T) {
 					}}
 				})
 				client := fake.NewClientset(current)
-				if err := waitForAge(t.Context(), client.ApiregistrationV1().APIServices(), testService, 90*time.Second); err != nil {
+				if err := waitForAge(t.Context(), client.ApiregistrationV1().APIServices(), testService,
+					90*time.Second); err != nil {
 					t.Fatal(err)
 				}
 				if waited := time.Since(start); waited != tt.want {

@@ -28,12 +28,14 @@ const MinimumAge = 90 * time.Second
 // register themselves again. Websites stay in the store, and what they own in the cluster.
 // It first waits until the API has been available for minimumAge. It returns the names of the
 // deleted APIServices.
-func Uninstall(ctx context.Context, client kubernetes.Interface, apiServices aggregator.APIServiceInterface, service Service, minimumAge time.Duration) ([]string, error) {
+func Uninstall(ctx context.Context, client kubernetes.Interface, apiServices aggregator.APIServiceInterface,
+	service Service, minimumAge time.Duration) ([]string, error) {
 	if err := waitForAge(ctx, apiServices, service, minimumAge); err != nil {
 		return nil, err
 	}
 	disable := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, AnnotationRegistration, RegistrationDisabled)
-	_, err := client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, disable, metav1.PatchOptions{FieldManager: FieldManager})
+	_, err := client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, disable,
+		metav1.PatchOptions{FieldManager: FieldManager})
 	// Without the Service no server can register itself.
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("disabling registration at service %s/%s: %w", service.Namespace, service.Name, err)
@@ -54,7 +56,8 @@ func Uninstall(ctx context.Context, client kubernetes.Interface, apiServices agg
 }
 
 // waitForAge waits until what is available has been so for a while.
-func waitForAge(ctx context.Context, client aggregator.APIServiceInterface, service Service, minimumAge time.Duration) error {
+func waitForAge(ctx context.Context, client aggregator.APIServiceInterface, service Service,
+	minimumAge time.Duration) error {
 	for _, version := range versions {
 		name := apiServiceName(version.name)
 		current, err := client.Get(ctx, name, metav1.GetOptions{})

@@ -28,7 +28,8 @@ func server(t *testing.T, cached string, send http.HandlerFunc) *httptest.Server
 }
 
 func TestWithoutRepeated(t *testing.T) {
-	all := []string{"Audit-Id", "Cache-Control", "X-Content-Type-Options", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"}
+	all := []string{"Audit-Id", "Cache-Control", "X-Content-Type-Options", "X-Kubernetes-Pf-Flowschema-Uid",
+		"X-Kubernetes-Pf-Prioritylevel-Uid"}
 	ours := []string{"X-Content-Type-Options"}
 	write := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) }
 	for name, test := range map[string]struct {
@@ -36,12 +37,16 @@ func TestWithoutRepeated(t *testing.T) {
 		send            http.HandlerFunc
 		want            []string
 	}{
-		"from a client":               {"", uncached, write, all},
-		"from kube-apiserver":         {"id", uncached, write, ours},
-		"a document that is cached":   {"id", "public, immutable", write, []string{"Cache-Control", "X-Content-Type-Options"}},
-		"an error":                    {"id", uncached, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, ours},
-		"a watch, before its events":  {"id", uncached, func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }, ours},
-		"a response without anything": {"id", uncached, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ours},
+		"from a client":       {"", uncached, write, all},
+		"from kube-apiserver": {"id", uncached, write, ours},
+		"a document that is cached": {"id", "public, immutable", write,
+			[]string{"Cache-Control", "X-Content-Type-Options"}},
+		"an error": {"id", uncached,
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, ours},
+		"a watch, before its events": {"id", uncached,
+			func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }, ours},
+		"a response without anything": {"id", uncached,
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ours},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server(t, test.cached, test.send)

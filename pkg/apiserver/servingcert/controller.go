@@ -67,7 +67,8 @@ var (
 
 // New returns a Controller that has no certificate yet: see RunOnce.
 func New(config Config) *Controller {
-	return &Controller{config: config, rotation: rotation{name: config.Name, dnsNames: config.DNSNames, lifetime: config.Lifetime}}
+	return &Controller{config: config, rotation: rotation{name: config.Name, dnsNames: config.DNSNames,
+		lifetime: config.Lifetime}}
 }
 
 // Name names the certificate in logs.
@@ -121,7 +122,8 @@ func (c *Controller) Run(ctx context.Context, _ int) {
 	logger := klog.FromContext(ctx)
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "serving-certificate"})
-	factory := informers.NewSharedInformerFactoryWithOptions(c.config.Client, 0, informers.WithNamespace(c.config.Namespace),
+	factory := informers.NewSharedInformerFactoryWithOptions(c.config.Client, 0,
+		informers.WithNamespace(c.config.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String()
 		}))
@@ -163,7 +165,8 @@ func (c *Controller) Run(ctx context.Context, _ int) {
 			default:
 				// The informer brings what another replica has written.
 				if ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-					logger.Error(err, "Rotating the serving certificate failed; it is retried", "secret", klog.KRef(c.config.Namespace, c.config.Name))
+					logger.Error(err, "Rotating the serving certificate failed; it is retried", "secret",
+						klog.KRef(c.config.Namespace, c.config.Name))
 				}
 				queue.AddRateLimited(key)
 			}
@@ -183,7 +186,8 @@ func (c *Controller) sync(ctx context.Context, secret *corev1.Secret) (time.Dura
 	if secret != nil {
 		var err error
 		if k, err = parse(secret.Data); err != nil {
-			return 0, fmt.Errorf("%s is not usable: %w: delete it, and a new certificate is generated, or serve a certificate of your own by --tls-cert-file", c.Name(), err)
+			return 0, fmt.Errorf("%s is not usable: %w: delete it, and a new certificate is generated, or serve a certificate "+
+				"of your own by --tls-cert-file", c.Name(), err)
 		}
 		c.adopt(secret)
 	}
@@ -225,7 +229,8 @@ func (c *Controller) write(ctx context.Context, secret *corev1.Secret, k *keys) 
 		return secrets.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: c.config.Name, Namespace: c.config.Namespace,
-				Annotations: map[string]string{"kubernetes.io/description": "Serving certificate and CA of website-apiserver, which rotates both."},
+				Annotations: map[string]string{"kubernetes.io/description": "Serving certificate and CA of website-apiserver, " +
+					"which rotates both."},
 			},
 			Type: corev1.SecretTypeTLS,
 			Data: data,
@@ -238,7 +243,8 @@ func (c *Controller) write(ctx context.Context, secret *corev1.Secret, k *keys) 
 
 // adopt makes the content of a Secret what is served, and calls the listeners.
 func (c *Controller) adopt(secret *corev1.Secret) {
-	next := &content{cert: secret.Data[corev1.TLSCertKey], key: secret.Data[corev1.TLSPrivateKeyKey], bundle: secret.Data[caCert]}
+	next := &content{cert: secret.Data[corev1.TLSCertKey], key: secret.Data[corev1.TLSPrivateKeyKey],
+		bundle: secret.Data[caCert]}
 	if current := c.current.Swap(next); current != nil && current.equal(next) {
 		return
 	}
@@ -258,7 +264,8 @@ func (c *Controller) reportUntrusted(ctx context.Context, reason error, leaf *x5
 		return
 	}
 	if text := fmt.Sprint(reason); text != c.untrusted {
-		logger.Error(reason, "The serving certificate is due and cannot be replaced before clients trust its CA", "secret", klog.KRef(c.config.Namespace, c.config.Name), "expires", leaf.NotAfter)
+		logger.Error(reason, "The serving certificate is due and cannot be replaced before clients trust its CA", "secret",
+			klog.KRef(c.config.Namespace, c.config.Name), "expires", leaf.NotAfter)
 		c.untrusted = text
 	}
 }

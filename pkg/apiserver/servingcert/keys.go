@@ -133,7 +133,8 @@ func newKey() (crypto.Signer, []byte, error) {
 }
 
 // sign completes the template with what every certificate has.
-func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer, now time.Time) (*x509.Certificate, error) {
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer,
+	now time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
@@ -172,7 +173,8 @@ func parse(data map[string][]byte) (*keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s and %s: %w", corev1.TLSCertKey, corev1.TLSPrivateKeyKey, err)
 	}
-	return &keys{ca: authorities[0], caKey: signer, former: authorities[1:], leaf: pair.Leaf, leafKey: data[corev1.TLSPrivateKeyKey]}, nil
+	return &keys{ca: authorities[0], caKey: signer, former: authorities[1:], leaf: pair.Leaf,
+		leafKey: data[corev1.TLSPrivateKeyKey]}, nil
 }
 
 // data is what the Secret holds.

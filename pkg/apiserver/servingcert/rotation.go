@@ -37,7 +37,8 @@ func (r rotation) next(k *keys, now time.Time, trusted bool) (*keys, error) {
 	}
 	// Without a valid certificate no client connects, so there is nothing to wait for. One with more names, which
 	// another version wants, is valid: both versions would replace it in turn.
-	expired := now.After(k.leaf.NotAfter) || isAhead(k.leaf, now) || slices.ContainsFunc(r.dnsNames, func(name string) bool { return !slices.Contains(k.leaf.DNSNames, name) })
+	expired := now.After(k.leaf.NotAfter) || isAhead(k.leaf, now) ||
+		slices.ContainsFunc(r.dnsNames, func(name string) bool { return !slices.Contains(k.leaf.DNSNames, name) })
 	settled := trusted && !now.Before(issued(k.ca).Add(propagation))
 	switch {
 	case len(k.former) == 0 && renewalDue(k.ca, now):

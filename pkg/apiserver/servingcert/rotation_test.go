@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-var testRotation = rotation{name: "test", dnsNames: []string{"website-apiserver.website-system.svc"}, lifetime: 20 * time.Minute}
+var testRotation = rotation{name: "test", dnsNames: []string{"website-apiserver.website-system.svc"},
+	lifetime: 20 * time.Minute}
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 

@@ -124,7 +124,8 @@ func (m *Migration) report(ctx context.Context, p *Progress, page *metav1.Partia
 		total += *page.RemainingItemCount
 	}
 	klog.FromContext(ctx).Info("Progress", "done", done, "total", total,
-		"rewritten", p.Counts.Rewritten, "current", p.Counts.Current, "changedByOthers", p.Counts.Changed, "failed", p.Counts.Failed)
+		"rewritten", p.Counts.Rewritten, "current", p.Counts.Current, "changedByOthers", p.Counts.Changed, "failed",
+		p.Counts.Failed)
 }
 
 // list returns the next page. If etcd has compacted the revision of the list, it
@@ -160,14 +161,17 @@ func (m *Migration) list(ctx context.Context, p *Progress) (*metav1.PartialObjec
 func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMetadata, counts *Counts) error {
 	// With the resource version, the server rejects the patch if another client has
 	// written the object, which is current then.
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID, "resourceVersion": object.ResourceVersion}})
+	patch, err := json.Marshal(
+		map[string]any{"metadata": map[string]any{"uid": object.UID, "resourceVersion": object.ResourceVersion}},
+	)
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	var written *metav1.PartialObjectMetadata
 	err = m.retry(ctx, func(ctx context.Context) error {
 		var err error
-		written, err = m.Client.Resource(m.Resource).Namespace(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+		written, err = m.Client.Resource(m.Resource).Namespace(object.Namespace).Patch(ctx, object.Name, types.MergePatchType,
+			patch, metav1.PatchOptions{FieldManager: fieldManager})
 		return err
 	})
 	switch {

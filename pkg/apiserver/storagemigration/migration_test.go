@@ -29,7 +29,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-var websites = schema.GroupVersionResource{Group: "mycontroller.nevermosby.io", Version: "v1beta1", Resource: "websites"}
+var websites = schema.GroupVersionResource{Group: "mycontroller.nevermosby.io", Version: "v1beta1",
+	Resource: "websites"}
 
 // fakeServer pages, and rewrites what is not current.
 type fakeServer struct {
@@ -74,8 +75,9 @@ func (s *fakeServer) answer(r *http.Request) (any, error) {
 
 func object(name, resourceVersion string) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: resourceVersion},
+		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name),
+			ResourceVersion: resourceVersion},
 	}
 }
 
@@ -92,7 +94,8 @@ func (s *fakeServer) list(query url.Values) (any, error) {
 	}
 	start, _ := strconv.Atoi(token)
 	end := min(start+limit, len(s.names))
-	page := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	page := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1",
+		Kind: "PartialObjectMetadataList"}}
 	for _, name := range s.names[start:end] {
 		page.Items = append(page.Items, object(name, "1"))
 	}
@@ -211,7 +214,8 @@ func TestRun(t *testing.T) {
 				}
 				return nil
 			}},
-			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: []string{"a", "c", "d", "e"}, wantErr: "1 objects could not be rewritten",
+			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: []string{"a", "c", "d", "e"},
+			wantErr: "1 objects could not be rewritten",
 		},
 		"a connection breaks": {
 			server: fakeServer{names: all, refuse: once("c", errors.New("connection reset by peer"))},
@@ -219,28 +223,38 @@ func TestRun(t *testing.T) {
 		},
 		"the list expires": {
 			// The server returns the token to continue with.
-			server: fakeServer{names: all, refuseList: once("2", status(http.StatusGone, metav1.StatusReasonExpired, "", "", "1"))},
-			want:   Counts{Rewritten: 6}, wantPatched: []string{"a", "b", "b", "c", "d", "e"},
+			server: fakeServer{
+				names: all, refuseList: once("2", status(http.StatusGone, metav1.StatusReasonExpired, "", "", "1")),
+			},
+			want: Counts{Rewritten: 6}, wantPatched: []string{"a", "b", "b", "c", "d", "e"},
 		},
 		"the list expires and gives no place": {
-			server: fakeServer{names: all, refuseList: once("4", status(http.StatusGone, metav1.StatusReasonExpired, "", "", ""))},
-			want:   Counts{Rewritten: 5}, wantPatched: []string{"a", "b", "c", "d", "a", "b", "c", "d", "e"},
+			server: fakeServer{
+				names: all, refuseList: once("4", status(http.StatusGone, metav1.StatusReasonExpired, "", "", "")),
+			},
+			want: Counts{Rewritten: 5}, wantPatched: []string{"a", "b", "c", "d", "a", "b", "c", "d", "e"},
 		},
 		"may not list": {
-			server:  fakeServer{names: all, refuseList: once("", status(http.StatusForbidden, metav1.StatusReasonForbidden, "websites", "", ""))},
+			server: fakeServer{
+				names: all, refuseList: once("", status(http.StatusForbidden, metav1.StatusReasonForbidden, "websites", "", "")),
+			},
 			wantErr: "listing websites.mycontroller.nevermosby.io: Forbidden",
 		},
 		"credentials end": {
-			server: fakeServer{names: all, refuse: once("b", status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "", "", ""))},
-			want:   Counts{Rewritten: 1}, wantPatched: all[:1], wantErr: "rewriting default/b: Unauthorized",
+			server: fakeServer{
+				names: all, refuse: once("b", status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "", "", "")),
+			},
+			want: Counts{Rewritten: 1}, wantPatched: all[:1], wantErr: "rewriting default/b: Unauthorized",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "progress")
-			m := Migration{Client: test.server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2, ProgressFile: file}
+			m := Migration{Client: test.server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2,
+				ProgressFile: file}
 			got, err := m.Run(t.Context())
-			if test.wantErr == "" && err != nil || test.wantErr != "" && (err == nil || !strings.Contains(err.Error(), test.wantErr)) {
+			if test.wantErr == "" && err != nil || test.wantErr != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.wantErr)) {
 				t.Errorf("error = %v, want %q", err, test.wantErr)
 			}
 			if got != test.want {
@@ -251,7 +265,8 @@ func TestRun(t *testing.T) {
 			}
 			// Kept only by a run that has not come to the end.
 			_, statErr := os.Stat(file)
-			if finished := got.Total() == test.want.Total() && (err == nil || got.Failed > 0); finished != errors.Is(statErr, os.ErrNotExist) {
+			if finished := got.Total() == test.want.Total() && (err == nil || got.Failed > 0); finished != errors.Is(statErr,
+				os.ErrNotExist) {
 				t.Errorf("finished: %t, progress file: %v", finished, statErr)
 			}
 		})
@@ -300,7 +315,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		}
 		return nil
 	}
-	m := Migration{Client: server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2, ProgressFile: filepath.Join(t.TempDir(), "progress")}
+	m := Migration{Client: server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2,
+		ProgressFile: filepath.Join(t.TempDir(), "progress")}
 	if _, err := m.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error = %v, want that of the interruption", err)
 	}

@@ -51,7 +51,8 @@ func load(file, server string, resource schema.GroupVersionResource) (*Progress,
 		return nil, fmt.Errorf("%s is not the progress of a migration, choose another file: %w", file, err)
 	}
 	if p.Server != server || p.Resource != resource.String() {
-		return nil, fmt.Errorf("%s is about %s at %s, not about %s at %s: choose another file", file, p.Resource, p.Server, resource, server)
+		return nil, fmt.Errorf("%s is about %s at %s, not about %s at %s: choose another file", file, p.Resource, p.Server,
+			resource, server)
 	}
 	return &p, nil
 }

@@ -17,7 +17,8 @@ import (
 func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *Closed, error) {
 	owned, err := g.config.Owned(ctx)
 	if err != nil {
-		return false, &Closed{ReasonHostUnreachable, "the objects that Websites own cannot be listed in the host cluster: " + err.Error()}, nil
+		return false, &Closed{ReasonHostUnreachable,
+			"the objects that Websites own cannot be listed in the host cluster: " + err.Error()}, nil
 	}
 	uids, err := g.config.Websites(ctx, endpoint)
 	if err != nil {
@@ -39,14 +40,17 @@ func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *C
 	if err := beginCompactions(ctx, client); err != nil {
 		return false, nil, err
 	}
-	_, err = g.config.Host.Put(ctx, nil, HostRecord{Identity: c.record.Identity, Nonces: []string{c.record.Nonce}, RecordedAt: c.record.RecordedAt})
+	_, err = g.config.Host.Put(ctx, nil, HostRecord{Identity: c.record.Identity, Nonces: []string{c.record.Nonce},
+		RecordedAt: c.record.RecordedAt})
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil, nil
 	}
 	if err != nil {
 		return false, &Closed{ReasonHostUnreachable, "the store cannot be recorded in the host cluster: " + err.Error()}, nil
 	}
-	klog.FromContext(ctx).Info("The store was adopted: the host cluster had no record of a store, and the store contains the owners of all objects that Websites own", "identity", c.record.Identity, "record", g.config.Host.String(), "objects", len(owned), "websites", len(uids))
+	klog.FromContext(ctx).Info("The store was adopted: the host cluster had no record of a store, and the store "+
+		"contains the owners of all objects that Websites own", "identity", c.record.Identity, "record",
+		g.config.Host.String(), "objects", len(owned), "websites", len(uids))
 	return true, nil, nil
 }
 

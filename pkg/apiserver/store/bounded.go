@@ -35,7 +35,8 @@ func operationOf(op clientv3.Op) operation { return operation(!op.IsGet()) }
 
 // bound returns a context for a request, and a function for its end, which returns
 // the error for the client.
-func (k boundedKV) bound(parent context.Context, timeout time.Duration, does operation) (context.Context, func(error) error) {
+func (k boundedKV) bound(parent context.Context, timeout time.Duration, does operation) (context.Context,
+	func(error) error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	if outage := k.guard.Outage(); outage != nil {
 		cancel(&unavailableError{outage.Message})
@@ -94,13 +95,15 @@ func (k boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOptio
 	return response, end(err)
 }
 
-func (k boundedKV) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+func (k boundedKV) Put(ctx context.Context, key, value string,
+	opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
 	ctx, end := k.bound(ctx, requestTimeout, writeOperation)
 	response, err := k.KV.Put(ctx, key, value, opts...)
 	return response, end(err)
 }
 
-func (k boundedKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+func (k boundedKV) Delete(ctx context.Context, key string,
+	opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
 	ctx, end := k.bound(ctx, requestTimeout, writeOperation)
 	response, err := k.KV.Delete(ctx, key, opts...)
 	return response, end(err)
@@ -117,7 +120,8 @@ type streamEnd struct{}
 
 // GetStream ends with its last chunk, with its parent, or when etcd does not answer. The chunks
 // are not passed on here: a list without the last one, which has the error, looks complete.
-func (k boundedKV) GetStream(ctx context.Context, key string, opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+func (k boundedKV) GetStream(ctx context.Context, key string,
+	opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	parent := ctx
 	ctx, end := k.bound(parent, 0, readOperation)
 	withParent := context.AfterFunc(parent, func() { _ = end(parent.Err()) })

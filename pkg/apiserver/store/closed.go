@@ -40,7 +40,8 @@ func newUnavailableError(message string) *apierrors.StatusError {
 // no space: 507, after which clients do not retry by themselves.
 func newInsufficientStorageError(message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: reasonInsufficientStorage, Message: message,
+		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: reasonInsufficientStorage,
+		Message: message,
 		Details: &metav1.StatusDetails{Group: website.GroupName, Kind: "websites"},
 	}}
 }

@@ -30,7 +30,8 @@ func TestWithClosedStore(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}), serializer.NewCodecFactory(scheme))
 
-	websites := &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites"}
+	websites := &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, APIVersion: "v1beta1",
+		Resource: "websites"}
 	tests := map[string]struct {
 		info *request.RequestInfo
 		open bool
@@ -38,12 +39,14 @@ func TestWithClosedStore(t *testing.T) {
 	}{
 		"Websites":                     {info: websites, want: http.StatusServiceUnavailable},
 		"Websites, with an open store": {info: websites, open: true, want: http.StatusTeapot},
-		"discovery":                    {info: &request.RequestInfo{Path: "/apis/" + website.GroupName}, want: http.StatusTeapot},
-		"health":                       {info: &request.RequestInfo{Path: "/readyz"}, want: http.StatusTeapot},
+		"discovery": {info: &request.RequestInfo{Path: "/apis/" + website.GroupName},
+			want: http.StatusTeapot},
+		"health": {info: &request.RequestInfo{Path: "/readyz"}, want: http.StatusTeapot},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g.state.Store(&Closed{ReasonEmpty, "the store is empty, and 2 objects, such as deployments others/payroll, are owned by Websites"})
+			g.state.Store(&Closed{ReasonEmpty,
+				"the store is empty, and 2 objects, such as deployments others/payroll, are owned by Websites"})
 			if test.open {
 				g.state.Store(nil)
 			}
@@ -53,7 +56,8 @@ func TestWithClosedStore(t *testing.T) {
 			if w.Code != test.want {
 				t.Errorf("answered %d, want %d", w.Code, test.want)
 			}
-			if test.want == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") != "" || !strings.Contains(w.Body.String(), "the server is closed: the store is empty")) {
+			if test.want == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") != "" ||
+				!strings.Contains(w.Body.String(), "the server is closed: the store is empty")) {
 				t.Errorf("answered %v %s", w.Header(), w.Body)
 			}
 			if strings.Contains(w.Body.String(), "payroll") {
@@ -67,7 +71,8 @@ func TestWithClosedStore(t *testing.T) {
 func TestClosedMetric(t *testing.T) {
 	for _, closed := range []*Closed{{ReasonEmpty, "x"}, nil, {ReasonOutdated, "x"}, {ReasonEmpty, "x"}} {
 		recordState(closed)
-		want := "# HELP website_apiserver_store_closed " + closedMetric.Help + "\n# TYPE website_apiserver_store_closed gauge\n"
+		want := "# HELP website_apiserver_store_closed " + closedMetric.Help +
+			"\n# TYPE website_apiserver_store_closed gauge\n"
 		for _, reason := range slices.Sorted(maps.Keys(findings)) {
 			value := 0
 			if closed != nil && closed.Reason == reason {
@@ -75,7 +80,8 @@ func TestClosedMetric(t *testing.T) {
 			}
 			want += fmt.Sprintf("website_apiserver_store_closed{reason=%q} %d\n", reason, value)
 		}
-		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), "website_apiserver_store_closed"); err != nil {
+		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want),
+			"website_apiserver_store_closed"); err != nil {
 			t.Errorf("while the store is %+v: %v", closed, err)
 		}
 	}
@@ -99,7 +105,8 @@ func TestClosingCancelsRequests(t *testing.T) {
 	for range 2 {
 		g.settle(t.Context(), nil, endpoint)
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		info := &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites"}
+		info := &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, APIVersion: "v1beta1",
+			Resource: "websites"}
 		handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(request.WithRequestInfo(r.Context(), info)))
 	}
 }

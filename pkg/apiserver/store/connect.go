@@ -120,7 +120,8 @@ func (d dialer) configuration(endpoints []string, options ...grpc.DialOption) cl
 		// Errors are returned, and logged by those who get them.
 		Logger: zap.NewNop(),
 		DialOptions: append(options, grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: maxBackoff},
 			MinConnectTimeout: connectTimeout,
 		})),
 	}
@@ -171,7 +172,8 @@ func (g *Guard) Client() (*kubernetes.Client, error) {
 
 // direct passes a request by the connection, if this process runs etcd, and has found it to be the
 // right store: connections to any other are refused.
-func (g *Guard) direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func (g *Guard) direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if g.config.Direct == nil || g.Closed() != nil {
 		return invoke(ctx, method, request, reply, cc, options...)
 	}

@@ -82,7 +82,8 @@ func (c *configMaps) Get(context.Context, string, metav1.GetOptions) (*corev1.Co
 	})
 }
 
-func (c *configMaps) Create(_ context.Context, configMap *corev1.ConfigMap, _ metav1.CreateOptions) (*corev1.ConfigMap, error) {
+func (c *configMaps) Create(_ context.Context, configMap *corev1.ConfigMap,
+	_ metav1.CreateOptions) (*corev1.ConfigMap, error) {
 	return c.call(func() (*corev1.ConfigMap, error) {
 		if c.current != nil {
 			return nil, apierrors.NewAlreadyExists(corev1.Resource("configmaps"), RecordName)
@@ -91,7 +92,8 @@ func (c *configMaps) Create(_ context.Context, configMap *corev1.ConfigMap, _ me
 	})
 }
 
-func (c *configMaps) Update(_ context.Context, configMap *corev1.ConfigMap, _ metav1.UpdateOptions) (*corev1.ConfigMap, error) {
+func (c *configMaps) Update(_ context.Context, configMap *corev1.ConfigMap,
+	_ metav1.UpdateOptions) (*corev1.ConfigMap, error) {
 	return c.call(func() (*corev1.ConfigMap, error) {
 		if c.current == nil || c.current.ResourceVersion != configMap.ResourceVersion {
 			return nil, apierrors.NewConflict(corev1.Resource("configmaps"), RecordName, nil)
@@ -152,7 +154,8 @@ func (c *changes) all() []string {
 // newConfig is about a store at endpoint, in a cluster without objects of Websites.
 func newConfig(endpoint string, host *configMaps, tweaks ...func(*Config)) Config {
 	config := Config{
-		Etcd:     storagebackend.Config{Prefix: "/registry", Transport: storagebackend.TransportConfig{ServerList: []string{endpoint}}},
+		Etcd: storagebackend.Config{Prefix: "/registry",
+			Transport: storagebackend.TransportConfig{ServerList: []string{endpoint}}},
 		Host:     HostRecords{ConfigMaps: host, Namespace: DefaultRecordNamespace},
 		Owned:    func(context.Context) ([]OwnedObject, error) { return nil, nil },
 		Websites: func(context.Context, string) (sets.Set[types.UID], error) { return nil, nil },

@@ -27,7 +27,9 @@ func (c closable) refuseFuture(ctx context.Context, opts storage.ListOptions) er
 		return err
 	}
 	if requested > current {
-		return apierrors.NewResourceExpired(fmt.Sprintf("resource version %d is not of this store, whose current one is %d: list again", requested, current))
+		return apierrors.NewResourceExpired(
+			fmt.Sprintf("resource version %d is not of this store, whose current one is %d: list again", requested, current),
+		)
 	}
 	return nil
 }

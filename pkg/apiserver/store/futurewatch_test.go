@@ -40,8 +40,10 @@ func TestWatchFromTheFuture(t *testing.T) {
 		"one that this server has seen":      {storage.ListOptions{ResourceVersion: "50"}, unreachable, nil},
 		"one that another server wrote":      {storage.ListOptions{ResourceVersion: "100"}, nil, nil},
 		"one that the store has not reached": {storage.ListOptions{ResourceVersion: "101"}, nil, apierrors.IsResourceExpired},
-		"one that may be there":              {storage.ListOptions{ResourceVersion: "100"}, unreachable, func(err error) bool { return errors.Is(err, unreachable) }},
-		"a list in a stream":                 {storage.ListOptions{ResourceVersion: "101", SendInitialEvents: ptr.To(true)}, nil, apierrors.IsResourceExpired},
+		"one that may be there": {storage.ListOptions{ResourceVersion: "100"}, unreachable,
+			func(err error) bool { return errors.Is(err, unreachable) }},
+		"a list in a stream": {storage.ListOptions{ResourceVersion: "101", SendInitialEvents: ptr.To(true)},
+			nil, apierrors.IsResourceExpired},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -211,7 +211,8 @@ func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint s
 		}
 		host, err := g.config.Host.Get(ctx)
 		if err != nil {
-			return before, &Closed{ReasonHostUnreachable, "the record of the store cannot be read from the host cluster: " + err.Error()}, nil
+			return before, &Closed{ReasonHostUnreachable,
+				"the record of the store cannot be read from the host cluster: " + err.Error()}, nil
 		}
 		if host == nil {
 			adopted, closed, err := g.adopt(ctx, before, endpoint)
@@ -265,7 +266,8 @@ func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string)
 	case closed == nil:
 		logger.Info("The store is the recorded one, the server is open")
 	default:
-		logger.Error(nil, "The server is closed: requests for Websites are answered with 503", "reason", closed.Reason, "message", closed.Message)
+		logger.Error(nil, "The server is closed: requests for Websites are answered with 503", "reason", closed.Reason,
+			"message", closed.Message)
 	}
 	// The state before the first verification is not worth an event.
 	if closed != nil || previous.Reason != ReasonUnverified {

@@ -33,7 +33,8 @@ func list(t *testing.T, client *clientv3.Client) (int, error) {
 	})
 }
 
-func count(t *testing.T, get func(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error)) (int, error) {
+func count(t *testing.T, get func(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse,
+	error)) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -96,7 +97,8 @@ func TestNoConnectionToAnotherStore(t *testing.T) {
 	if err := BeginImport(t.Context(), other, "/registry", "50 Websites"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host), false); err == nil || !strings.Contains(err.Error(), "not completed (50 Websites)") {
+	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host), false); err == nil ||
+		!strings.Contains(err.Error(), "not completed (50 Websites)") {
 		t.Errorf("accepting a store with half of an import = %v, want an error", err)
 	}
 	if err := EndImport(t.Context(), other, "/registry"); err != nil {
@@ -242,10 +244,11 @@ func TestAdoption(t *testing.T) {
 		tweaks []func(*Config)
 		want   string
 	}{
-		"nothing is owned":             {},
-		"every owner is in the store":  {tweaks: []func(*Config){withOwned(ofA), withWebsites("uid-a")}},
-		"an owner is not in the store": {tweaks: []func(*Config){withOwned(ofA), withWebsites("uid-b")}, want: ReasonUnknownOwners},
-		"the store is empty":           {tweaks: []func(*Config){withOwned(ofA)}, want: ReasonEmpty},
+		"nothing is owned":            {},
+		"every owner is in the store": {tweaks: []func(*Config){withOwned(ofA), withWebsites("uid-a")}},
+		"an owner is not in the store": {tweaks: []func(*Config){withOwned(ofA), withWebsites("uid-b")},
+			want: ReasonUnknownOwners},
+		"the store is empty": {tweaks: []func(*Config){withOwned(ofA)}, want: ReasonEmpty},
 		"objects may not be listed": {tweaks: []func(*Config){func(c *Config) {
 			c.Owned = func(context.Context) ([]OwnedObject, error) { return nil, errors.New("forbidden") }
 		}}, want: ReasonHostUnreachable},

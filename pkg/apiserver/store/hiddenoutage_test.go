@@ -25,7 +25,8 @@ func TestReadsOfAnEtcdThatCannotWrite(t *testing.T) {
 	reported := make(outages, 10)
 	g := newGuard(t, newConfig(endpoint, &configMaps{}, func(c *Config) {
 		c.Reached = func(o *Outage) { reported <- o }
-		c.Direct = func(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		c.Direct = func(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+			options ...grpc.CallOption) error {
 			if _, isRead := request.(*etcdserverpb.RangeRequest); isRead {
 				cc = reader.ActiveConnection()
 			}

@@ -53,7 +53,8 @@ func (h HostRecords) Get(ctx context.Context) (*HostRecord, error) {
 	// Without it, the two records cannot be ordered, and nothing else depends on it.
 	record.RecordedAt, _ = time.Parse(time.RFC3339Nano, configMap.Data[recordedAtKey])
 	if record.Identity == "" || len(record.Nonces) == 0 {
-		return nil, fmt.Errorf("%s has no %s or no %s: restore its content, or delete it to have the store checked against the objects of the cluster", h, identityKey, noncesKey)
+		return nil, fmt.Errorf("%s has no %s or no %s: restore its content, or delete it to have the store checked against "+
+			"the objects of the cluster", h, identityKey, noncesKey)
 	}
 	return record, nil
 }
@@ -64,9 +65,11 @@ func (h HostRecords) Get(ctx context.Context) (*HostRecord, error) {
 func (h HostRecords) Put(ctx context.Context, previous *HostRecord, record HostRecord) (*HostRecord, error) {
 	configMap := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        RecordName,
-			Namespace:   h.Namespace,
-			Annotations: map[string]string{"kubernetes.io/description": "Which store the Websites of this cluster are in. website-apiserver answers no request from a store that is not the one named here. Do not edit or restore it from a backup."},
+			Name:      RecordName,
+			Namespace: h.Namespace,
+			Annotations: map[string]string{"kubernetes.io/description": "Which store the Websites of this cluster are in. " +
+				"website-apiserver answers no request from a store that is not the one named here. Do not edit or restore it " +
+				"from a backup."},
 		},
 		Data: map[string]string{identityKey: record.Identity, noncesKey: strings.Join(record.Nonces, "\n")},
 	}

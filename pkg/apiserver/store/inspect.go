@@ -78,7 +78,8 @@ func firstMember(ctx context.Context, config Config) (member, error) {
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", endpoint, err), client.Close())
 	}
-	return member{}, fmt.Errorf("%w (an embedded etcd is reached in the --data-dir of a running server)", errors.Join(errs...))
+	return member{}, fmt.Errorf("%w (an embedded etcd is reached in the --data-dir of a running server)",
+		errors.Join(errs...))
 }
 
 func inspect(ctx context.Context, config Config, m member) (Report, content, error) {
@@ -132,7 +133,9 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 		return Report{}, err
 	}
 	if report.Incomplete != "" && !withIncompleteImport {
-		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
+		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites "+
+			"would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import",
+			report.Incomplete)
 	}
 	if report.Host != nil && report.Closed == nil {
 		return report, nil
@@ -155,7 +158,8 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 	}
 	err = beginCompactions(ctx, m.client)
 	if err == nil {
-		_, err = config.Host.Put(ctx, report.Host, HostRecord{Identity: record.Identity, Nonces: []string{record.Nonce}, RecordedAt: record.RecordedAt})
+		_, err = config.Host.Put(ctx, report.Host, HostRecord{Identity: record.Identity, Nonces: []string{record.Nonce},
+			RecordedAt: record.RecordedAt})
 	}
 	if err != nil {
 		if err := notRecorded(ctx, config, m, record, c, err); err != nil {
@@ -183,7 +187,8 @@ func notRecorded(ctx context.Context, config Config, m member, record Record, fo
 	case err == nil && rejected(failure):
 		failure = fmt.Errorf("%w; nothing was changed", failure)
 	default:
-		failure = fmt.Errorf("%w; the store is not accepted before the host cluster has its record: run the command again", ExplainNoSpace(failure))
+		failure = fmt.Errorf("%w; the store is not accepted before the host cluster has its record: run the command again",
+			ExplainNoSpace(failure))
 	}
 	return errors.Join(failure, err)
 }

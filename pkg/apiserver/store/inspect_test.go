@@ -42,8 +42,10 @@ func TestHostRestored(t *testing.T) {
 		wantReason     string
 		want           []string
 	}{
-		"of this version":       {wantReason: ReasonHostOutdated, want: []string{"the host cluster was restored to an earlier state, and the store is later", "store accept"}},
-		"of an earlier version": {earlierVersion: true, wantReason: ReasonOutdated, want: []string{"it is an earlier copy, or the host cluster was restored to an earlier state", "store accept"}},
+		"of this version": {wantReason: ReasonHostOutdated,
+			want: []string{"the host cluster was restored to an earlier state, and the store is later", "store accept"}},
+		"of an earlier version": {earlierVersion: true, wantReason: ReasonOutdated,
+			want: []string{"it is an earlier copy, or the host cluster was restored to an earlier state", "store accept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, endpoint := &configMaps{}, newEtcd(t)
@@ -117,11 +119,13 @@ func TestAcceptNotRecorded(t *testing.T) {
 		wantErr    string
 		wantFormer bool
 	}{
-		"rejected":                    {err: forbidden, wantErr: "nothing was changed", wantFormer: true},
-		"conflict":                    {err: apierrors.NewConflict(corev1.Resource("configmaps"), RecordName, nil), wantErr: "run the command again", wantFormer: true},
+		"rejected": {err: forbidden, wantErr: "nothing was changed", wantFormer: true},
+		"conflict": {err: apierrors.NewConflict(corev1.Resource("configmaps"), RecordName, nil),
+			wantErr: "run the command again", wantFormer: true},
 		"a timeout":                   {err: errors.New("timeout"), wantErr: "run the command again"},
 		"a timeout after it was done": {err: errors.New("timeout"), takesEffect: true},
-		"a conflict with itself":      {err: apierrors.NewConflict(corev1.Resource("configmaps"), RecordName, nil), takesEffect: true},
+		"a conflict with itself": {err: apierrors.NewConflict(corev1.Resource("configmaps"), RecordName, nil),
+			takesEffect: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, _, other := newStores(t, 0)
@@ -168,7 +172,8 @@ func TestAcceptAFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(quota int64) (stop func()) {
-		s := embeddedetcd.NewSupervisor(embeddedetcd.Config{DataDir: dir, QuotaBytes: quota, HistoryBytes: quota}, clock.RealClock{})
+		s := embeddedetcd.NewSupervisor(embeddedetcd.Config{DataDir: dir, QuotaBytes: quota, HistoryBytes: quota},
+			clock.RealClock{})
 		done := make(chan error, 1)
 		ctx, end := context.WithCancel(context.Background())
 		go func() { done <- s.Run(ctx) }()
@@ -183,16 +188,19 @@ func TestAcceptAFullStore(t *testing.T) {
 	stop := start(quota)
 	client := etcdClient(t, endpoint)
 	for i := 0; err == nil; i++ {
-		_, err = client.Put(t.Context(), fmt.Sprintf("/registry/mycontroller.nevermosby.io/websites/default/%d", i), strings.Repeat("x", 1<<20))
+		_, err = client.Put(t.Context(), fmt.Sprintf("/registry/mycontroller.nevermosby.io/websites/default/%d", i),
+			strings.Repeat("x", 1<<20))
 	}
 	if !errors.Is(err, rpctypes.ErrNoSpace) {
 		t.Fatal(err)
 	}
-	if _, err := Accept(t.Context(), newConfig(endpoint, host), false); err == nil || !strings.Contains(err.Error(), "--embedded-etcd-quota-backend-bytes") {
+	if _, err := Accept(t.Context(), newConfig(endpoint, host), false); err == nil ||
+		!strings.Contains(err.Error(), "--embedded-etcd-quota-backend-bytes") {
 		t.Errorf("accepting a full store = %v, want an error that names the flag", err)
 	}
 	withoutSpace := func(c *Config) { c.Writable = func() error { return errors.New("the disk is full") } }
-	if _, err := Accept(t.Context(), newConfig(endpoint, host, withoutSpace), false); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+	if _, err := Accept(t.Context(), newConfig(endpoint, host, withoutSpace), false); err == nil ||
+		!strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("accepting a store on a full disk = %v, want an error", err)
 	}
 	stop()

@@ -7,9 +7,10 @@ import (
 
 // closedMetric has a series for each reason, so that one that is absent is not taken for a server that is open.
 var closedMetric = metrics.NewGaugeVec(&metrics.GaugeOpts{
-	Namespace:      "website_apiserver",
-	Name:           "store_closed",
-	Help:           "1 while requests for Websites are answered with 503 because the store is not known to be the one that the cluster was served from, by reason; 0 otherwise.",
+	Namespace: "website_apiserver",
+	Name:      "store_closed",
+	Help: "1 while requests for Websites are answered with 503 because the store is not known to be the one " +
+		"that the cluster was served from, by reason; 0 otherwise.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"reason"})
 

@@ -28,8 +28,10 @@ func TestOwnedObjects(t *testing.T) {
 			}},
 		}
 	}
-	client := metadatafake.NewSimpleMetadataClient(scheme, owned("apps", "Deployment"), owned("", "Service"), owned("", "ConfigMap"),
-		owned("policy", "PodDisruptionBudget"), owned("networking.k8s.io", "Ingress"), owned("gateway.networking.k8s.io", "HTTPRoute"))
+	client := metadatafake.NewSimpleMetadataClient(scheme, owned("apps", "Deployment"), owned("", "Service"),
+		owned("", "ConfigMap"),
+		owned("policy", "PodDisruptionBudget"), owned("networking.k8s.io", "Ingress"),
+		owned("gateway.networking.k8s.io", "HTTPRoute"))
 	client.PrependReactor("list", "listenersets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
 	})
@@ -41,7 +43,8 @@ func TestOwnedObjects(t *testing.T) {
 	for _, object := range found {
 		resources = append(resources, object.Resource)
 	}
-	if want := []string{"deployments", "services", "configmaps", "poddisruptionbudgets", "ingresses", "httproutes"}; !slices.Equal(resources, want) {
+	if want := []string{"deployments", "services", "configmaps", "poddisruptionbudgets", "ingresses",
+		"httproutes"}; !slices.Equal(resources, want) {
 		t.Errorf("found %v, want %v", resources, want)
 	}
 }

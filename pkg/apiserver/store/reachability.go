@@ -85,7 +85,8 @@ func (g *Guard) watchReachability(ctx context.Context, clock clock.Clock) {
 	}
 }
 
-// probe reads linearizably: an etcd without a leader cannot serve, either. Any of the members may answer: one whose disk
+// probe reads linearizably: an etcd without a leader cannot serve, either. Any of the members may answer: one whose
+// disk
 // hangs does not, while the others do. It returns the error of the last one otherwise.
 func (g *Guard) probe(ctx context.Context, members []*clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -96,7 +97,8 @@ func (g *Guard) probe(ctx context.Context, members []*clientv3.Client) error {
 	defer cancel()
 	for _, member := range members {
 		probes.Go(func() {
-			_, err := etcdserverpb.NewKVClient(member.ActiveConnection()).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(g.keys.record()), CountOnly: true})
+			_, err := etcdserverpb.NewKVClient(member.ActiveConnection()).Range(ctx,
+				&etcdserverpb.RangeRequest{Key: []byte(g.keys.record()), CountOnly: true})
 			results <- err
 		})
 	}
@@ -144,7 +146,8 @@ func (g *Guard) unreachable(ctx context.Context, outage *Outage) {
 	}
 	g.reach.answering.Load().end()
 	recordReachable(false)
-	klog.FromContext(ctx).Error(nil, "The store does not answer: requests for Websites that need it are answered with 503", "message", outage.Message, "since", outage.Since)
+	klog.FromContext(ctx).Error(nil, "The store does not answer: requests for Websites that need it are answered with 503",
+		"message", outage.Message, "since", outage.Since)
 	if g.config.Reached != nil {
 		g.config.Reached(outage)
 	}

@@ -160,7 +160,8 @@ type streams struct {
 	contexts []context.Context
 }
 
-func (s *streams) GetStream(ctx context.Context, key string, opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+func (s *streams) GetStream(ctx context.Context, key string,
+	opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	s.contexts = append(s.contexts, ctx)
 	return s.KV.GetStream(ctx, key, opts...)
 }
@@ -210,7 +211,8 @@ func TestHangingEtcd(t *testing.T) {
 		"do":     func(ctx context.Context) error { _, err := kv.Do(ctx, clientv3.OpGet("/a")); return err },
 		"list":   func(ctx context.Context) error { _, err := kv.Get(ctx, "/", clientv3.WithPrefix()); return err },
 		"transaction": func(ctx context.Context) error {
-			_, err := kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision("/a"), ">", 0)).Then(clientv3.OpPut("/a", "c")).Else(clientv3.OpGet("/a")).Commit()
+			_, err := kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision("/a"), ">", 0)).Then(clientv3.OpPut("/a", "c")).
+				Else(clientv3.OpGet("/a")).Commit()
 			return err
 		},
 		"stream": func(ctx context.Context) error {
@@ -261,9 +263,10 @@ func TestHangingEtcd(t *testing.T) {
 		if outage := reported.next(t); outage != nil {
 			t.Errorf("reported %+v, want the end", outage)
 		}
-		if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			return requests["put"](ctx) == nil, nil
-		}); err != nil {
+		if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
+			func(ctx context.Context) (bool, error) {
+				return requests["put"](ctx) == nil, nil
+			}); err != nil {
 			t.Fatal("no write succeeds although etcd answers")
 		}
 		each(t, succeeds)
@@ -312,10 +315,11 @@ func TestSlowEtcd(t *testing.T) {
 	g := newGuard(t, newConfig(endpoint, &configMaps{}, func(c *Config) { c.Reached = func(o *Outage) { reported <- o } }))
 	kv, _ := runGuard(t, g)
 	// The connection takes several round trips.
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := kv.Get(ctx, "/a")
-		return err == nil, nil
-	}); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			_, err := kv.Get(ctx, "/a")
+			return err == nil, nil
+		}); err != nil {
 		t.Fatal("no request succeeds")
 	}
 	for range 3 {
@@ -332,13 +336,15 @@ func TestSlowEtcd(t *testing.T) {
 func unavailable(g *Guard, err error) bool {
 	err = closable{guard: g}.failure("", err)
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable && status.Status().Details.RetryAfterSeconds == 0
+	return errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable &&
+		status.Status().Details.RetryAfterSeconds == 0
 }
 
 func TestWatchesSurviveTheLossOfTheLeader(t *testing.T) {
 	lost := status.Error(codes.Unavailable, rpctypes.ErrGRPCNoLeader.Error())
 	other := status.Error(codes.FailedPrecondition, "closed")
-	if err := resumable(rpctypes.ErrGRPCNoLeader); errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader) || status.Code(err) != codes.Unavailable {
+	if err := resumable(rpctypes.ErrGRPCNoLeader); errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader) ||
+		status.Code(err) != codes.Unavailable {
 		t.Errorf("%v, want an error that is no reason to end a watch", err)
 	}
 	if err := resumable(lost); status.Code(err) != codes.Unavailable {

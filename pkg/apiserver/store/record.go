@@ -53,7 +53,8 @@ func (h *HostRecord) names(r *Record) bool {
 	return r != nil && r.Identity == h.Identity && slices.Contains(h.Nonces, r.Nonce)
 }
 
-// RestoredNonce begins the nonce of a store that was restored from a snapshot, and not served since: no host cluster has recorded it.
+// RestoredNonce begins the nonce of a store that was restored from a snapshot, and not served since: no host cluster
+// has recorded it.
 const RestoredNonce = "restored-"
 
 func newIdentity() string { return string(uuid.NewUUID()) }
@@ -178,7 +179,8 @@ func (k keys) revert(ctx context.Context, client *clientv3.Client, r Record, for
 	if former.record != nil {
 		op = clientv3.OpPut(k.record(), former.raw)
 	}
-	if _, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Value(k.record()), "=", string(value))).Then(op).Commit(); err != nil {
+	if _, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Value(k.record()), "=", string(value))).Then(op).
+		Commit(); err != nil {
 		return fmt.Errorf("writing the former identity of the store: %w", err)
 	}
 	return nil

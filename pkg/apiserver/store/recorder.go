@@ -129,19 +129,22 @@ func (r *recorder) record(ctx context.Context) error {
 	if c.record.Nonce == next && since.changed {
 		next = newNonce()
 		at := recordTime(host.RecordedAt, c.record.RecordedAt)
-		if host, err = g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next, c.record.Nonce}, RecordedAt: at}); err != nil {
+		if host, err = g.config.Host.Put(ctx, host,
+			HostRecord{Identity: host.Identity, Nonces: []string{next, c.record.Nonce}, RecordedAt: at}); err != nil {
 			return ignoreConflict(err)
 		}
 	}
 	if c.record.Nonce != next {
-		replaced, err := g.keys.write(ctx, r.client, c, Record{Identity: host.Identity, Nonce: next, Compactions: since.compactions, RecordedAt: host.RecordedAt})
+		replaced, err := g.keys.write(ctx, r.client, c,
+			Record{Identity: host.Identity, Nonce: next, Compactions: since.compactions, RecordedAt: host.RecordedAt})
 		if err != nil || !replaced {
 			return err
 		}
 	}
 	g.setLastNonce(next)
 	if len(host.Nonces) > 1 {
-		if _, err := g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next}, RecordedAt: host.RecordedAt}); err != nil {
+		if _, err := g.config.Host.Put(ctx, host,
+			HostRecord{Identity: host.Identity, Nonces: []string{next}, RecordedAt: host.RecordedAt}); err != nil {
 			return ignoreConflict(err)
 		}
 	}
@@ -166,8 +169,10 @@ func (r *recorder) restore(ctx context.Context, host *HostRecord, c content) err
 		}
 		return errors.Join(failures...)
 	}
-	klog.FromContext(ctx).Info("The record of the store in the host cluster was deleted or overwritten, writing it again", "record", g.config.Host.String(), "identity", c.record.Identity)
-	_, err := g.config.Host.Put(ctx, host, HostRecord{Identity: c.record.Identity, Nonces: []string{nonce}, RecordedAt: c.record.RecordedAt})
+	klog.FromContext(ctx).Info("The record of the store in the host cluster was deleted or overwritten, writing it again",
+		"record", g.config.Host.String(), "identity", c.record.Identity)
+	_, err := g.config.Host.Put(ctx, host, HostRecord{Identity: c.record.Identity, Nonces: []string{nonce},
+		RecordedAt: c.record.RecordedAt})
 	return ignoreConflict(err)
 }
 

@@ -244,7 +244,8 @@ func TestReplacedStoreOfSeveralMembers(t *testing.T) {
 	}
 	r := &recorder{guard: g, client: etcdClient(t, endpoint), untidy: true}
 	mustRecord(t, r)
-	if _, err := r.client.Put(t.Context(), (keys{"/registry"}).record(), `{"identity":"`+hostRecord(t, host).Identity+`","nonce":"earlier"}`); err != nil {
+	if _, err := r.client.Put(t.Context(), (keys{"/registry"}).record(),
+		`{"identity":"`+hostRecord(t, host).Identity+`","nonce":"earlier"}`); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.record(t.Context()); err == nil || !strings.Contains(err.Error(), "earlier copy") {
@@ -270,7 +271,8 @@ func TestAnotherStoreIsAccepted(t *testing.T) {
 			mustRecord(t, r)
 			if test.isCopy {
 				// As a restored snapshot has it.
-				if _, err := etcdClient(t, next).Put(t.Context(), (keys{"/registry"}).record(), `{"identity":"`+hostRecord(t, host).Identity+`","nonce":"restored"}`); err != nil {
+				if _, err := etcdClient(t, next).Put(t.Context(), (keys{"/registry"}).record(),
+					`{"identity":"`+hostRecord(t, host).Identity+`","nonce":"restored"}`); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -48,7 +48,8 @@ func writes(method string) bool {
 	return method == etcdserverpb.KV_Put_FullMethodName || method == etcdserverpb.KV_Txn_FullMethodName
 }
 
-func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	// etcd ends the process when it cannot write: it must not try, neither for a
 	// client of the API nor for its own compaction.
 	if writes(method) && g.writable() != nil {
@@ -83,7 +84,8 @@ func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc
 	return nil
 }
 
-func (g *Guard) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (g *Guard) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+	streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := streamer(ctx, desc, cc, method, options...)
 	if err != nil {
@@ -167,11 +169,14 @@ func resumable(err error) error {
 // admit returns an error unless a response is of the right store. One of another
 // etcd cluster, or of a revision below floor, has the store verified first, over
 // the same connection.
-func (g *Guard) admit(ctx context.Context, cc *grpc.ClientConn, header *etcdserverpb.ResponseHeader, floor int64) error {
+func (g *Guard) admit(ctx context.Context, cc *grpc.ClientConn, header *etcdserverpb.ResponseHeader,
+	floor int64) error {
 	if header.GetClusterId() == g.clusterID.Load() && header.GetRevision() >= floor {
 		return nil
 	}
-	klog.FromContext(ctx).Info("A response of etcd is of another cluster or an earlier revision than the last one, the store is verified", "clusterID", header.GetClusterId(), "lastClusterID", g.clusterID.Load(), "revision", header.GetRevision(), "lastRevision", floor)
+	klog.FromContext(ctx).Info("A response of etcd is of another cluster or an earlier revision than the last one, the "+
+		"store is verified", "clusterID", header.GetClusterId(), "lastClusterID", g.clusterID.Load(), "revision",
+		header.GetRevision(), "lastRevision", floor)
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, verification{}, true), verifyTimeout)
 	defer cancel()
 	endpoints := g.config.Etcd.Transport.ServerList

@@ -25,7 +25,8 @@ func (s *guardedStream) refuseResumption(request *etcdserverpb.WatchRequest) {
 		s.refuse(status.Error(codes.Unavailable, err.Error()))
 	case start > c.revision+1:
 		// Not Unavailable, which etcd's client would retry.
-		s.refuse(status.Errorf(codes.FailedPrecondition, "the store has not reached revision %d, from which the watch is resumed: it is at %d", start, c.revision))
+		s.refuse(status.Errorf(codes.FailedPrecondition,
+			"the store has not reached revision %d, from which the watch is resumed: it is at %d", start, c.revision))
 	}
 }
 

@@ -34,7 +34,8 @@ func newSharingCodec(codec runtime.Codec) sharingCodec {
 }
 
 // Decode is that of the codec underneath.
-func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*schema.GroupVersionKind, error) {
 	object, kind, err := c.Codec.Decode(data, defaults, into)
 	if w, ok := object.(*website.Website); ok && err == nil {
 		for _, requirements := range []*corev1.ResourceRequirements{&w.Spec.Resources.Server, &w.Spec.Resources.Sync} {

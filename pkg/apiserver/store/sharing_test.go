@@ -24,13 +24,15 @@ func TestSharingCodec(t *testing.T) {
 	install.Install(scheme)
 	codec := newSharingCodec(serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion))
 	quantities := func(cpu, memory string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+			corev1.ResourceMemory: resource.MustParse(memory)}
 	}
 	decoded := func(tweak func(*website.Website)) *website.Website {
 		t.Helper()
 		w := &website.Website{
 			ObjectMeta: metav1.ObjectMeta{Name: "site", ManagedFields: []metav1.ManagedFieldsEntry{
-				{Manager: "one", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}, {Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}, {Manager: "three"},
+				{Manager: "one", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
+				{Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}, {Manager: "three"},
 			}},
 			Spec: website.WebsiteSpec{Resources: website.WebsiteResources{
 				Server: corev1.ResourceRequirements{Requests: quantities("10m", "16Mi"), Limits: quantities("1", "256Mi")},
@@ -46,7 +48,8 @@ func TestSharingCodec(t *testing.T) {
 		if _, _, err := codec.Decode(data, nil, &have); err != nil {
 			t.Fatal(err)
 		}
-		if !equality.Semantic.DeepEqual(have.Spec.Resources, w.Spec.Resources) || !equality.Semantic.DeepEqual(have.ManagedFields, w.ManagedFields) {
+		if !equality.Semantic.DeepEqual(have.Spec.Resources, w.Spec.Resources) ||
+			!equality.Semantic.DeepEqual(have.ManagedFields, w.ManagedFields) {
 			t.Errorf("decoded %+v, want %+v", have, w)
 		}
 		return &have
@@ -56,10 +59,12 @@ func TestSharingCodec(t *testing.T) {
 	}
 
 	first, second := decoded(func(*website.Website) {}), decoded(func(w *website.Website) { w.Name = "other" })
-	if !same(first.Spec.Resources.Server.Requests, second.Spec.Resources.Server.Requests) || !same(first.Spec.Resources.Server.Limits, second.Spec.Resources.Sync.Limits) {
+	if !same(first.Spec.Resources.Server.Requests, second.Spec.Resources.Server.Requests) ||
+		!same(first.Spec.Resources.Server.Limits, second.Spec.Resources.Sync.Limits) {
 		t.Error("equal resources are there twice")
 	}
-	if first.ManagedFields[0].FieldsV1 != second.ManagedFields[0].FieldsV1 || first.ManagedFields[0].FieldsV1 == first.ManagedFields[1].FieldsV1 {
+	if first.ManagedFields[0].FieldsV1 != second.ManagedFields[0].FieldsV1 ||
+		first.ManagedFields[0].FieldsV1 == first.ManagedFields[1].FieldsV1 {
 		t.Error("equal sets of fields are there twice, or others once")
 	}
 	for name, tweak := range map[string]func(*website.Website){
@@ -67,12 +72,14 @@ func TestSharingCodec(t *testing.T) {
 		"another unit":     func(w *website.Website) { w.Spec.Resources.Server.Limits = quantities("1", "256M") },
 		"one less":         func(w *website.Website) { delete(w.Spec.Resources.Server.Limits, corev1.ResourceCPU) },
 		"another name": func(w *website.Website) {
-			w.Spec.Resources.Server.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi")}
+			w.Spec.Resources.Server.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1"),
+				corev1.ResourceMemory: resource.MustParse("256Mi")}
 		},
 		"another set": func(w *website.Website) { w.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{}}`) },
 	} {
 		other := decoded(tweak)
-		if same(first.Spec.Resources.Server.Limits, other.Spec.Resources.Server.Limits) && first.ManagedFields[0].FieldsV1 == other.ManagedFields[0].FieldsV1 {
+		if same(first.Spec.Resources.Server.Limits, other.Spec.Resources.Server.Limits) &&
+			first.ManagedFields[0].FieldsV1 == other.ManagedFields[0].FieldsV1 {
 			t.Errorf("%s: shared", name)
 		}
 	}
@@ -84,7 +91,11 @@ func TestDecodedDiskIsOnlyRead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codec := newSharingCodec(serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion))
-	data, err := runtime.Encode(codec, &website.Website{Spec: website.WebsiteSpec{Storage: website.WebsiteStorage{SizeLimit: ptr.To(resource.MustParse("16Gi"))}}})
+	data, err := runtime.Encode(
+		codec, &website.Website{
+			Spec: website.WebsiteSpec{Storage: website.WebsiteStorage{SizeLimit: ptr.To(resource.MustParse("16Gi"))}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

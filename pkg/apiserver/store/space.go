@@ -17,7 +17,9 @@ func ExplainNoSpace(err error) error {
 	if !errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
 		return err
 	}
-	return fmt.Errorf("%w: the store has reached the quota of its etcd: wait for its compaction and run the command again; if it fails again, restart the server with a higher --embedded-etcd-quota-backend-bytes (of an external etcd, raise --quota-backend-bytes, and disarm its alarm)", err)
+	return fmt.Errorf("%w: the store has reached the quota of its etcd: wait for its compaction and run the command "+
+		"again; if it fails again, restart the server with a higher --embedded-etcd-quota-backend-bytes (of an external "+
+		"etcd, raise --quota-backend-bytes, and disarm its alarm)", err)
 }
 
 // puts reports whether a request may store a value. Others succeed in a full store.

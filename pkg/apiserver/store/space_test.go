@@ -18,10 +18,19 @@ func TestSpaceIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := &etcdserverpb.TxnRequest{Success: []*etcdserverpb.RequestOp{{Request: &etcdserverpb.RequestOp_RequestPut{RequestPut: &etcdserverpb.PutRequest{}}}}}
-	remove := &etcdserverpb.TxnRequest{Success: []*etcdserverpb.RequestOp{{Request: &etcdserverpb.RequestOp_RequestDeleteRange{RequestDeleteRange: &etcdserverpb.DeleteRangeRequest{}}}}}
+	put := &etcdserverpb.TxnRequest{
+		Success: []*etcdserverpb.RequestOp{
+			{Request: &etcdserverpb.RequestOp_RequestPut{RequestPut: &etcdserverpb.PutRequest{}}},
+		},
+	}
+	remove := &etcdserverpb.TxnRequest{
+		Success: []*etcdserverpb.RequestOp{
+			{Request: &etcdserverpb.RequestOp_RequestDeleteRange{RequestDeleteRange: &etcdserverpb.DeleteRangeRequest{}}},
+		},
+	}
 	send := func(request any, result error) {
-		_ = g.unary(t.Context(), etcdserverpb.KV_Txn_FullMethodName, request, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return result })
+		_ = g.unary(t.Context(), etcdserverpb.KV_Txn_FullMethodName, request, nil, nil,
+			func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return result })
 	}
 	send(put, nil)
 	send(put, rpctypes.ErrGRPCNoSpace)

@@ -37,7 +37,8 @@ type RESTOptionsGetter struct {
 }
 
 // GetRESTOptions returns the options for a resource.
-func (g RESTOptionsGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+func (g RESTOptionsGetter) GetRESTOptions(resource schema.GroupResource,
+	example runtime.Object) (generic.RESTOptions, error) {
 	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
 	options.Decorator = g.decorate
 	return options, err
@@ -87,7 +88,8 @@ func (g RESTOptionsGetter) decorate(
 }
 
 // newStorage returns the storage in etcd.
-func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object, resourcePrefix string) (storage.Interface, factory.DestroyFunc, error) {
+func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object,
+	resourcePrefix string) (storage.Interface, factory.DestroyFunc, error) {
 	client, err := g.Client()
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +114,8 @@ func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, ne
 		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
 	}
 	transformer, decoder = markingTransformer{transformer}, markingDecoder{decoder}
-	stored, err := etcd3.New(client, compactor, codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
+	stored, err := etcd3.New(client, compactor, codec, newFunc, newListFunc, config.Prefix, resourcePrefix,
+		config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
 		stopCompactor()
 		_ = client.Close()
@@ -154,7 +157,8 @@ func (c closable) failure(key string, err error) error {
 	if errors.As(err, &unavailable) {
 		return newUnavailableError("the store is unavailable: " + unavailable.message)
 	}
-	if outage := c.guard.Outage(); outage != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if outage := c.guard.Outage(); outage != nil &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return newUnavailableError("the store is unavailable: " + outage.Message)
 	}
 	// The connection was lost or not admitted, and the server has not closed.
@@ -177,7 +181,8 @@ func (c closable) Create(ctx context.Context, key string, obj, out runtime.Objec
 	return c.failure(key, c.Interface.Create(ctx, key, obj, out, ttl))
 }
 
-func (c closable) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions) error {
+func (c closable) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions) error {
 	return c.failure(key, c.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
 }
 
@@ -197,6 +202,8 @@ func (c closable) GetList(ctx context.Context, key string, opts storage.ListOpti
 	return c.failure(key, c.Interface.GetList(ctx, key, opts, out))
 }
 
-func (c closable) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object) error {
-	return c.failure(key, c.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cachedExistingObject))
+func (c closable) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object) error {
+	return c.failure(key, c.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate,
+		cachedExistingObject))
 }

@@ -22,7 +22,8 @@ import (
 )
 
 // remedy is what to do about a Website that cannot be read.
-const remedy = "restore its value or the encryption key, or delete it with ignoreStoreReadErrorWithClusterBreakingPotential"
+const remedy = "restore its value or the encryption key, or delete it with " +
+	"ignoreStoreReadErrorWithClusterBreakingPotential"
 
 // unreadableLogInterval bounds how often the same Websites are logged: every list
 // finds them again.
@@ -44,7 +45,8 @@ func (d markingDecoder) Decode(value []byte, into runtime.Object, revision int64
 	return nil
 }
 
-func (d markingDecoder) DecodeListItem(ctx context.Context, data []byte, revision uint64, newItem func() runtime.Object) (runtime.Object, error) {
+func (d markingDecoder) DecodeListItem(ctx context.Context, data []byte, revision uint64,
+	newItem func() runtime.Object) (runtime.Object, error) {
 	obj, err := d.Decoder.DecodeListItem(ctx, data, revision, newItem)
 	if err != nil {
 		return obj, &readError{err}
@@ -55,7 +57,8 @@ func (d markingDecoder) DecodeListItem(ctx context.Context, data []byte, revisio
 // markingTransformer does the same for decryption.
 type markingTransformer struct{ value.Transformer }
 
-func (t markingTransformer) TransformFromStorage(ctx context.Context, data []byte, dataCtx value.Context) ([]byte, bool, error) {
+func (t markingTransformer) TransformFromStorage(ctx context.Context, data []byte,
+	dataCtx value.Context) ([]byte, bool, error) {
 	out, stale, err := t.Transformer.TransformFromStorage(ctx, data, dataCtx)
 	if err != nil {
 		return out, stale, &readError{err}
@@ -77,7 +80,8 @@ func (l *unreadableLog) log(message string) {
 		return
 	}
 	l.message, l.logged = message, time.Now()
-	klog.ErrorS(nil, "Websites cannot be read from the store: lists that include them fail, and watches of all Websites get no events", "message", message)
+	klog.ErrorS(nil, "Websites cannot be read from the store: lists that include them fail, and watches of all Websites "+
+		"get no events", "message", message)
 }
 
 // unreadable returns the error for clients if err is about Websites that cannot be
@@ -88,7 +92,8 @@ func (l *unreadableLog) unreadable(key string, err error) *apierrors.StatusError
 	var stored *storage.StorageError
 	var status *apierrors.StatusError
 	switch {
-	case errors.As(err, &status) && status.ErrStatus.Reason == metav1.StatusReasonStoreReadError && status.ErrStatus.Details != nil:
+	case errors.As(err, &status) && status.ErrStatus.Reason == metav1.StatusReasonStoreReadError &&
+		status.ErrStatus.Details != nil:
 		for _, cause := range status.ErrStatus.Details.Causes {
 			if cause.Field != "" {
 				// The message is that of the storage, with the key.
@@ -121,7 +126,8 @@ func (l *unreadableLog) unreadable(key string, err error) *apierrors.StatusError
 }
 
 func unreadableCause(key string, err error) []metav1.StatusCause {
-	return []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse, Field: namespacedName(key), Message: err.Error()}}
+	return []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse, Field: namespacedName(key),
+		Message: err.Error()}}
 }
 
 // namespacedName returns the namespace and name in the key of a Website.

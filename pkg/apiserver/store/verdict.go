@@ -43,10 +43,11 @@ var findings = map[string]string{
 	ReasonHostUnreachable: "the host cluster does not answer which store is the right one",
 	ReasonEmpty:           "the store is empty, and the cluster was served from another one",
 	ReasonForeign:         "the store is not the one that the cluster was served from",
-	ReasonOutdated:        "the store is an earlier copy of the one that the cluster was served from, or the host cluster was restored to an earlier state",
-	ReasonHostOutdated:    "the host cluster has an earlier record of the store: it was restored to an earlier state",
-	ReasonUnknownOwners:   "the store does not have all Websites of the cluster",
-	ReasonUnreadable:      "the Websites in the store cannot be read",
+	ReasonOutdated: "the store is an earlier copy of the one that the cluster was served from, or the host " +
+		"cluster was restored to an earlier state",
+	ReasonHostOutdated:  "the host cluster has an earlier record of the store: it was restored to an earlier state",
+	ReasonUnknownOwners: "the store does not have all Websites of the cluster",
+	ReasonUnreadable:    "the Websites in the store cannot be read",
 }
 
 // forClients returns what users of any one namespace may know.
@@ -54,14 +55,17 @@ func (c *Closed) forClients() string {
 	if c.Reason == ReasonUnverified {
 		return findings[c.Reason]
 	}
-	return findings[c.Reason] + "; the log of website-apiserver and the events of the ConfigMap website-store say more, as does \"website-apiserver store check\""
+	return findings[c.Reason] + "; the log of website-apiserver and the events of the ConfigMap website-store say more, " +
+		"as does \"website-apiserver store check\""
 }
 
 // adviceHostOutdated ends the message for a host cluster that was restored.
-const adviceHostOutdated = "list with \"website-apiserver store check\" what is deleted with this store, and open it with \"website-apiserver store accept\""
+const adviceHostOutdated = "list with \"website-apiserver store check\" what is deleted with this store, and open it " +
+	"with \"website-apiserver store accept\""
 
 // advice ends the message of a store that is not the right one.
-const advice = "bring the right store back and the server opens by itself, or list with \"website-apiserver store check\" what would be deleted without it, and open this one with \"website-apiserver store accept\""
+const advice = "bring the right store back and the server opens by itself, or list with \"website-apiserver store " +
+	"check\" what would be deleted without it, and open this one with \"website-apiserver store accept\""
 
 func (c *Closed) advice() string {
 	if c.Reason == ReasonHostOutdated {
@@ -77,11 +81,16 @@ func compare(host HostRecord, c content) *Closed {
 	case host.names(c.record):
 		return nil
 	case c.record == nil && c.websites == 0:
-		return &Closed{ReasonEmpty, fmt.Sprintf("the store is empty, and the cluster was served from the store %s", host.Identity)}
+		return &Closed{
+			ReasonEmpty, fmt.Sprintf("the store is empty, and the cluster was served from the store %s", host.Identity),
+		}
 	case c.record == nil:
-		return &Closed{ReasonForeign, fmt.Sprintf("the store has %d Websites and no identity, and the cluster was served from the store %s: it is another one, or a copy from before stores had an identity", c.websites, host.Identity)}
+		return &Closed{ReasonForeign, fmt.Sprintf("the store has %d Websites and no identity, and the cluster was served "+
+			"from the store %s: it is another one, or a copy from before stores had an identity", c.websites, host.Identity)}
 	case c.record.Identity != host.Identity:
-		return &Closed{ReasonForeign, fmt.Sprintf("the store is %s, and the cluster was served from the store %s: it is another one, or the host cluster was restored to a state from before this one was accepted", c.record.Identity, host.Identity)}
+		return &Closed{ReasonForeign, fmt.Sprintf("the store is %s, and the cluster was served from the store %s: it is "+
+			"another one, or the host cluster was restored to a state from before this one was accepted", c.record.Identity,
+			host.Identity)}
 	default:
 		return compareTimes(host, *c.record)
 	}
@@ -91,13 +100,21 @@ func compare(host HostRecord, c content) *Closed {
 func compareTimes(host HostRecord, r Record) *Closed {
 	switch {
 	case strings.HasPrefix(r.Nonce, RestoredNonce):
-		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s was restored from a snapshot, of %s", host.Identity, formatTime(r.RecordedAt))}
+		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s was restored from a snapshot, of %s", host.Identity,
+			formatTime(r.RecordedAt))}
 	case host.RecordedAt.IsZero() || r.RecordedAt.IsZero():
-		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s does not have the last nonce that was recorded: it is an earlier copy, or the host cluster was restored to an earlier state, and the store is the current one", host.Identity)}
+		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s does not have the last nonce that was recorded: it is an "+
+			"earlier copy, or the host cluster was restored to an earlier state, and the store is the current one",
+			host.Identity)}
 	case r.RecordedAt.After(host.RecordedAt):
-		return &Closed{ReasonHostOutdated, fmt.Sprintf("the host cluster has an earlier record of the store %s, of %s, and the store was recorded at %s: the host cluster was restored to an earlier state, and the store is later", host.Identity, formatTime(host.RecordedAt), formatTime(r.RecordedAt))}
+		return &Closed{ReasonHostOutdated, fmt.Sprintf("the host cluster has an earlier record of the store %s, of %s, and "+
+			"the store was recorded at %s: the host cluster was restored to an earlier state, and the store is later",
+			host.Identity, formatTime(host.RecordedAt), formatTime(r.RecordedAt))}
 	default:
-		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s is an earlier copy: it was recorded at %s, and the host cluster has a record of %s", host.Identity, formatTime(r.RecordedAt), formatTime(host.RecordedAt))}
+		return &Closed{
+			ReasonOutdated, fmt.Sprintf("the store %s is an earlier copy: it was recorded at %s, and the host cluster has a "+
+				"record of %s", host.Identity, formatTime(r.RecordedAt), formatTime(host.RecordedAt)),
+		}
 	}
 }
 
@@ -115,9 +132,11 @@ func adoptable(c content, owned, unknown []OwnedObject, websites int) *Closed {
 	case len(unknown) > 0 && websites == 0:
 		return &Closed{ReasonEmpty, fmt.Sprintf("the store is empty, and %s", summary(unknown))}
 	case len(unknown) > 0:
-		return &Closed{ReasonUnknownOwners, fmt.Sprintf("the store does not have all Websites of the cluster: %s that it does not have", summary(unknown))}
+		return &Closed{ReasonUnknownOwners,
+			fmt.Sprintf("the store does not have all Websites of the cluster: %s that it does not have", summary(unknown))}
 	case c.record != nil && websites > 0 && len(owned) == 0:
-		return &Closed{ReasonForeign, fmt.Sprintf("the store %s has %d Websites, and the cluster has neither a record of it nor an object that they own: it may serve another cluster", c.record.Identity, websites)}
+		return &Closed{ReasonForeign, fmt.Sprintf("the store %s has %d Websites, and the cluster has neither a record of "+
+			"it nor an object that they own: it may serve another cluster", c.record.Identity, websites)}
 	default:
 		return nil
 	}
@@ -125,5 +144,6 @@ func adoptable(c content, owned, unknown []OwnedObject, websites int) *Closed {
 
 func summary(unknown []OwnedObject) string {
 	first := unknown[0]
-	return fmt.Sprintf("%d objects of the cluster, such as %s %s/%s, are owned by Websites", len(unknown), first.Resource, first.Namespace, first.Name)
+	return fmt.Sprintf("%d objects of the cluster, such as %s %s/%s, are owned by Websites", len(unknown), first.Resource,
+		first.Namespace, first.Name)
 }

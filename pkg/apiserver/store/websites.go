@@ -17,7 +17,8 @@ import (
 // WebsiteUIDs returns a function that lists the UIDs of all Websites stored below
 // resourcePrefix at an endpoint. It decrypts and decodes them as the server does,
 // and returns an error when one of them cannot be.
-func WebsiteUIDs(config storagebackend.ConfigForResource, resourcePrefix string) func(context.Context, string) (sets.Set[types.UID], error) {
+func WebsiteUIDs(config storagebackend.ConfigForResource, resourcePrefix string) func(context.Context,
+	string) (sets.Set[types.UID], error) {
 	// A store that may be another cluster's is not to be compacted.
 	config.CompactionInterval = 0
 	return func(ctx context.Context, endpoint string) (sets.Set[types.UID], error) {
@@ -31,7 +32,8 @@ func WebsiteUIDs(config storagebackend.ConfigForResource, resourcePrefix string)
 		}
 		defer destroy()
 		var list website.WebsiteList
-		if err := stored.GetList(ctx, "/"+resourcePrefix, storage.ListOptions{Predicate: storage.Everything, Recursive: true}, &list); err != nil {
+		if err := stored.GetList(ctx, "/"+resourcePrefix, storage.ListOptions{Predicate: storage.Everything, Recursive: true},
+			&list); err != nil {
 			return nil, fmt.Errorf("listing the Websites in etcd at %s: %w", endpoint, err)
 		}
 		uids := sets.New[types.UID]()

@@ -86,9 +86,10 @@ func New(client kubernetes.Interface, config Config) (*Cluster, error) {
 		unknown:  errors.New(source + " has not been read yet"),
 		changed:  make(chan struct{}),
 	}
-	c.informer = coreinformers.NewFilteredConfigMapInformer(client, namespace, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	})
+	c.informer = coreinformers.NewFilteredConfigMapInformer(client, namespace, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		})
 	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { c.read() },
 		UpdateFunc: func(any, any) { c.read() },
@@ -191,7 +192,8 @@ func (c *Cluster) read() {
 
 func (c *Cluster) apply(data map[string]string, unknown error) {
 	headers := map[string][]string{}
-	for _, key := range []string{usernameHeadersKey, uidHeadersKey, groupHeadersKey, extraHeaderPrefixesKey, allowedNamesKey} {
+	for _, key := range []string{usernameHeadersKey, uidHeadersKey, groupHeadersKey, extraHeaderPrefixesKey,
+		allowedNamesKey} {
 		if data[key] == "" {
 			continue
 		}

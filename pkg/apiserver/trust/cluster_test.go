@@ -66,9 +66,10 @@ func watched(t *testing.T, client *fake.Clientset) <-chan struct{} {
 
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		return done(), nil
-	}); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) {
+			return done(), nil
+		}); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
@@ -88,14 +89,22 @@ func TestContentDecidesTrust(t *testing.T) {
 		unknown          string
 		clients, proxies bool
 	}{
-		"all":                    {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`}, clients: true, proxies: true},
-		"no client CA":           {config: both, data: map[string]string{proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`}, proxies: true},
-		"no proxy":               {config: both, data: map[string]string{clientCAKey: ca}, unknown: "has no requestheader-client-ca-file"},
-		"no proxy, none needed":  {config: Config{Clients: true}, data: map[string]string{clientCAKey: ca}, clients: true},
-		"no headers":             {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca}, unknown: "has no requestheader-username-headers"},
-		"no certificate":         {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: "x", usernameHeadersKey: `["X-Remote-User"]`}, unknown: "reading requestheader-client-ca-file", clients: true},
-		"names that are no list": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`, allowedNamesKey: "front-proxy"}, unknown: "reading requestheader-allowed-names"},
-		"no content":             {config: both, unknown: "has no requestheader-client-ca-file"},
+		"all": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca,
+			usernameHeadersKey: `["X-Remote-User"]`}, clients: true, proxies: true},
+		"no client CA": {config: both,
+			data: map[string]string{proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`}, proxies: true},
+		"no proxy": {config: both, data: map[string]string{clientCAKey: ca},
+			unknown: "has no requestheader-client-ca-file"},
+		"no proxy, none needed": {config: Config{Clients: true}, data: map[string]string{clientCAKey: ca}, clients: true},
+		"no headers": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca},
+			unknown: "has no requestheader-username-headers"},
+		"no certificate": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: "x",
+			usernameHeadersKey: `["X-Remote-User"]`}, unknown: "reading requestheader-client-ca-file", clients: true},
+		"names that are no list": {
+			config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`,
+				allowedNamesKey: "front-proxy"}, unknown: "reading requestheader-allowed-names",
+		},
+		"no content": {config: both, unknown: "has no requestheader-client-ca-file"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +114,8 @@ func TestContentDecidesTrust(t *testing.T) {
 				return (err == nil) == (test.unknown == "") && (err == nil || strings.Contains(err.Error(), test.unknown))
 			})
 			if trusts(c.ClientCA()) != test.clients || trusts(&c.proxyCA) != test.proxies {
-				t.Errorf("trusts clients: %t, the proxy: %t; want %t, %t", trusts(c.ClientCA()), trusts(&c.proxyCA), test.clients, test.proxies)
+				t.Errorf("trusts clients: %t, the proxy: %t; want %t, %t", trusts(c.ClientCA()), trusts(&c.proxyCA),
+					test.clients, test.proxies)
 			}
 		})
 	}
@@ -118,7 +128,8 @@ func (e enqueued) Enqueue() { e <- struct{}{} }
 // TestDeletionEndsTrust deletes the ConfigMap, and creates it again with another CA.
 func TestDeletionEndsTrust(t *testing.T) {
 	ctx, old := t.Context(), newCA(t)
-	data := map[string]string{clientCAKey: newCA(t), proxyCAKey: old, usernameHeadersKey: `["X-Remote-User"]`, allowedNamesKey: `["front-proxy"]`}
+	data := map[string]string{clientCAKey: newCA(t), proxyCAKey: old, usernameHeadersKey: `["X-Remote-User"]`,
+		allowedNamesKey: `["front-proxy"]`}
 	client := fake.NewClientset(configMap(data))
 	watching := watched(t, client)
 	c := started(t, client, Config{Clients: true, Proxy: true})
@@ -127,8 +138,10 @@ func TestDeletionEndsTrust(t *testing.T) {
 	defer cancel()
 	c.Wait(waiting)
 	proxy := c.RequestHeader()
-	if err := c.Unknown(); err != nil || !trusts(proxy.CAContentProvider) || !slices.Equal(proxy.AllowedClientNames.Value(), []string{"front-proxy"}) {
-		t.Fatalf("unknown: %v, proxy trusted: %t, names %v", err, trusts(proxy.CAContentProvider), proxy.AllowedClientNames.Value())
+	if err := c.Unknown(); err != nil || !trusts(proxy.CAContentProvider) ||
+		!slices.Equal(proxy.AllowedClientNames.Value(), []string{"front-proxy"}) {
+		t.Fatalf("unknown: %v, proxy trusted: %t, names %v", err, trusts(proxy.CAContentProvider),
+			proxy.AllowedClientNames.Value())
 	}
 	serving := make(enqueued, 10)
 	proxy.CAContentProvider.AddListener(serving)
@@ -174,7 +187,9 @@ func TestUnknownUsersAreToldToRetry(t *testing.T) {
 	c := started(t, client, Config{Clients: true, Proxy: true})
 	<-watching
 	waitUntil(t, "it was read", func() bool { return strings.Contains(c.Unknown().Error(), "does not exist") })
-	handler := c.WithKnownUsers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
+	handler := c.WithKnownUsers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}),
 		serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
 	get := func(path string) *httptest.ResponseRecorder {
 		recorder := httptest.NewRecorder()
@@ -186,12 +201,18 @@ func TestUnknownUsersAreToldToRetry(t *testing.T) {
 			t.Errorf("%s = %d, want it served", path, got.Code)
 		}
 	}
-	for _, path := range []string{"/", "/apis", "/livez/etcd", "/metrics", "/apis/mycontroller.nevermosby.io/v1beta1/websites"} {
-		if got := get(path); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || !strings.Contains(got.Body.String(), "does not exist") {
-			t.Errorf("%s = %d, Retry-After %q: %s; want 503, 1 and the reason", path, got.Code, got.Header().Get("Retry-After"), got.Body)
+	for _, path := range []string{"/", "/apis", "/livez/etcd", "/metrics",
+		"/apis/mycontroller.nevermosby.io/v1beta1/websites"} {
+		if got := get(path); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" ||
+			!strings.Contains(got.Body.String(), "does not exist") {
+			t.Errorf("%s = %d, Retry-After %q: %s; want 503, 1 and the reason", path, got.Code,
+				got.Header().Get("Retry-After"), got.Body)
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), configMap(map[string]string{proxyCAKey: newCA(t), usernameHeadersKey: `["X-Remote-User"]`}), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps(namespace).Create(
+		t.Context(), configMap(map[string]string{proxyCAKey: newCA(t), usernameHeadersKey: `["X-Remote-User"]`}),
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	waitUntil(t, "users are known", func() bool { return c.Unknown() == nil })

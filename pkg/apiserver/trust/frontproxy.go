@@ -43,10 +43,12 @@ type verification struct {
 // that it verifies a certificate once in ten seconds instead of for each request: for short
 // requests, that is the largest part of their authentication. A change of the CA or of the
 // allowed names, and the expiry of any certificate of the chain, take effect at once.
-func NewFrontProxyAuthenticator(config *authenticatorfactory.RequestHeaderConfig, clock clock.PassiveClock) authenticator.Request {
+func NewFrontProxyAuthenticator(config *authenticatorfactory.RequestHeaderConfig,
+	clock clock.PassiveClock) authenticator.Request {
 	return &frontProxy{
-		config:   config,
-		headers:  headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders, config.ExtraHeaderPrefixes),
+		config: config,
+		headers: headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders,
+			config.ExtraHeaderPrefixes),
 		verified: cache.NewLRUExpireCacheWithClock(maxVerified, clock),
 		clock:    clock,
 	}
@@ -68,7 +70,8 @@ func (p *frontProxy) AuthenticateRequest(request *http.Request) (*authenticator.
 	}
 	allowed, name := p.config.AllowedClientNames.Value(), presented[0].Subject.CommonName
 	if len(allowed) > 0 && !slices.Contains(allowed, name) {
-		return nil, false, fmt.Errorf("the common name %q of the client certificate is not among the allowed names of the front proxy", name)
+		return nil, false, fmt.Errorf("the common name %q of the client certificate is not among the allowed names of the "+
+			"front proxy", name)
 	}
 	return p.headers.AuthenticateRequest(request)
 }

@@ -75,12 +75,14 @@ func newRSAKey(t testing.TB) crypto.Signer {
 
 func newAuthority(t testing.TB, issuer *signer, notAfter time.Time) *signer {
 	t.Helper()
-	return newSigner(t, issuer, newECDSAKey(t), x509.Certificate{Subject: pkix.Name{CommonName: "ca"}, NotAfter: notAfter, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return newSigner(t, issuer, newECDSAKey(t), x509.Certificate{Subject: pkix.Name{CommonName: "ca"}, NotAfter: notAfter,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 }
 
 func newClientCertificate(t testing.TB, issuer *signer, name string, usage x509.ExtKeyUsage) *x509.Certificate {
 	t.Helper()
-	return newSigner(t, issuer, newECDSAKey(t), x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{usage}}).certificate
+	return newSigner(t, issuer, newECDSAKey(t),
+		x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{usage}}).certificate
 }
 
 func (s *signer) pem() string {
@@ -91,7 +93,8 @@ func (s *signer) pem() string {
 func proxied(presented ...*x509.Certificate) *http.Request {
 	request := httptest.NewRequest(http.MethodGet, "/", nil)
 	request.TLS = &tls.ConnectionState{PeerCertificates: presented}
-	request.Header = http.Header{"X-Remote-User": {"u"}, "X-Remote-Uid": {"1"}, "X-Remote-Group": {"g", "h"}, "X-Remote-Extra-Scopes": {"s"}, "Accept": {"*/*"}}
+	request.Header = http.Header{"X-Remote-User": {"u"}, "X-Remote-Uid": {"1"}, "X-Remote-Group": {"g", "h"},
+		"X-Remote-Extra-Scopes": {"s"}, "Accept": {"*/*"}}
 	return request
 }
 
@@ -132,7 +135,8 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 	brief := newAuthority(t, nil, time.Now().Add(lifetime/2))
 	ofBrief := newClientCertificate(t, brief, "front-proxy", x509.ExtKeyUsageClientAuth)
 	client := newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageClientAuth)
-	chain := []*x509.Certificate{newClientCertificate(t, short, "front-proxy", x509.ExtKeyUsageClientAuth), short.certificate}
+	chain := []*x509.Certificate{newClientCertificate(t, short, "front-proxy", x509.ExtKeyUsageClientAuth),
+		short.certificate}
 	tests := map[string]struct {
 		ca        *signer
 		presented []*x509.Certificate
@@ -150,12 +154,15 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 		"no CA":                         {change: func(p *proxy) { _ = p.ca.set("") }, unknown: true},
 		"another name is allowed":       {change: func(p *proxy) { p.allowed = []string{"another"} }, refused: true},
 		"its name is among the allowed": {change: func(p *proxy) { p.allowed = []string{"another", "front-proxy"} }},
-		"it has expired":                {change: func(p *proxy) { p.clock.SetTime(p.clock.Now().Add(2 * lifetime)) }, refused: true},
+		"it has expired": {change: func(p *proxy) { p.clock.SetTime(p.clock.Now().Add(2 * lifetime)) },
+			refused: true},
 		"an intermediate is about to expire": {
 			presented: chain, change: func(p *proxy) { p.clock.SetTime(short.certificate.NotAfter.Add(-time.Second)) },
 		},
 		"an intermediate expired a moment ago": {
-			presented: chain, refused: true, change: func(p *proxy) { expireAfterUse(t, p, short.certificate.NotAfter, chain...) },
+			presented: chain, refused: true, change: func(p *proxy) {
+				expireAfterUse(t, p, short.certificate.NotAfter, chain...)
+			},
 		},
 		"the CA expired a moment ago": {
 			ca: brief, presented: []*x509.Certificate{ofBrief}, refused: true,
@@ -164,10 +171,14 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 		"it expired a moment ago": {
 			refused: true, change: func(p *proxy) { expireAfterUse(t, p, client.NotAfter, client) },
 		},
-		"without its intermediate":          {presented: chain, change: func(*proxy) {}, next: chain[:1], refused: true},
-		"another certificate of another CA": {change: func(*proxy) {}, next: []*x509.Certificate{newClientCertificate(t, other, "front-proxy", x509.ExtKeyUsageClientAuth)}, refused: true},
-		"a certificate for servers":         {change: func(*proxy) {}, next: []*x509.Certificate{newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageServerAuth)}, refused: true},
-		"no certificate":                    {change: func(*proxy) {}, next: []*x509.Certificate{}, unknown: true},
+		"without its intermediate": {presented: chain, change: func(*proxy) {}, next: chain[:1], refused: true},
+		"another certificate of another CA": {
+			change: func(*proxy) {}, next: []*x509.Certificate{newClientCertificate(t, other, "front-proxy",
+				x509.ExtKeyUsageClientAuth)}, refused: true,
+		},
+		"a certificate for servers": {change: func(*proxy) {},
+			next: []*x509.Certificate{newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageServerAuth)}, refused: true},
+		"no certificate": {change: func(*proxy) {}, next: []*x509.Certificate{}, unknown: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -212,19 +223,22 @@ func TestProxiedUser(t *testing.T) {
 	p := newProxy(t, root.pem())
 	p.allowed = []string{"front-proxy"}
 	c := p.config()
-	upstream := headerrequest.NewDynamicVerifyOptionsSecure(c.CAContentProvider.VerifyOptions, c.AllowedClientNames, c.UsernameHeaders, c.UIDHeaders, c.GroupHeaders, c.ExtraHeaderPrefixes)
+	upstream := headerrequest.NewDynamicVerifyOptionsSecure(c.CAContentProvider.VerifyOptions, c.AllowedClientNames,
+		c.UsernameHeaders, c.UIDHeaders, c.GroupHeaders, c.ExtraHeaderPrefixes)
 	want := proxied(client)
 	expected, _, err := upstream.AuthenticateRequest(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if expected.User.GetName() != "u" || !reflect.DeepEqual(expected.User.GetExtra(), map[string][]string{"scopes": {"s"}}) {
+	if expected.User.GetName() != "u" ||
+		!reflect.DeepEqual(expected.User.GetExtra(), map[string][]string{"scopes": {"s"}}) {
 		t.Fatalf("unexpected user %+v", expected.User)
 	}
 	for range 2 {
 		request := proxied(client)
 		got, ok, err := p.AuthenticateRequest(request)
-		if err != nil || !ok || !reflect.DeepEqual(got.User.(*user.DefaultInfo), expected.User) || !reflect.DeepEqual(request.Header, want.Header) {
+		if err != nil || !ok || !reflect.DeepEqual(got.User.(*user.DefaultInfo), expected.User) ||
+			!reflect.DeepEqual(request.Header, want.Header) {
 			t.Errorf("got %+v with headers %v (%t, %v), want %+v with %v", got, request.Header, ok, err, expected, want.Header)
 		}
 	}
@@ -239,7 +253,9 @@ func TestVerificationsAreBounded(t *testing.T) {
 	root := newAuthority(t, nil, time.Time{})
 	p := newProxy(t, root.pem())
 	for range maxVerified + 1 {
-		if _, ok, err := p.AuthenticateRequest(proxied(newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageClientAuth))); !ok || err != nil {
+		if _, ok, err := p.AuthenticateRequest(
+			proxied(newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageClientAuth)),
+		); !ok || err != nil {
 			t.Fatalf("%t, %v", ok, err)
 		}
 	}
@@ -252,13 +268,16 @@ func TestVerificationsAreBounded(t *testing.T) {
 // k8s.io/apiserver.
 func BenchmarkProxiedRequest(b *testing.B) {
 	for name, newKey := range map[string]func(testing.TB) crypto.Signer{"RSA": newRSAKey, "ECDSA": newECDSAKey} {
-		root := newSigner(b, nil, newKey(b), x509.Certificate{Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-		client := newSigner(b, root, newKey(b), x509.Certificate{Subject: pkix.Name{CommonName: "front-proxy"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}).certificate
+		root := newSigner(b, nil, newKey(b), x509.Certificate{Subject: pkix.Name{CommonName: "ca"}, IsCA: true,
+			BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+		client := newSigner(b, root, newKey(b), x509.Certificate{Subject: pkix.Name{CommonName: "front-proxy"},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}).certificate
 		p := newProxy(b, root.pem())
 		c := p.config()
 		for authenticatorName, a := range map[string]authenticator.Request{
-			"upstream": headerrequest.NewDynamicVerifyOptionsSecure(c.CAContentProvider.VerifyOptions, c.AllowedClientNames, c.UsernameHeaders, c.UIDHeaders, c.GroupHeaders, c.ExtraHeaderPrefixes),
-			"ours":     p.Request,
+			"upstream": headerrequest.NewDynamicVerifyOptionsSecure(c.CAContentProvider.VerifyOptions, c.AllowedClientNames,
+				c.UsernameHeaders, c.UIDHeaders, c.GroupHeaders, c.ExtraHeaderPrefixes),
+			"ours": p.Request,
 		} {
 			b.Run(name+"/"+authenticatorName, func(b *testing.B) {
 				headers := proxied(client).Header

@@ -34,7 +34,8 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
-	return &fixture{t: t, kube: fake.NewClientset(objects...), clock: testingclock.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
+	return &fixture{t: t, kube: fake.NewClientset(objects...),
+		clock: testingclock.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
 }
 
 // controller is a replica of the controller.
@@ -179,14 +180,16 @@ func (i *interrupted) interrupt(verb string) error {
 	return i.refused
 }
 
-func (i *interrupted) Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
+func (i *interrupted) Create(ctx context.Context, secret *corev1.Secret,
+	options metav1.CreateOptions) (*corev1.Secret, error) {
 	if err := i.interrupt("create"); err != nil {
 		return nil, err
 	}
 	return i.SecretInterface.Create(ctx, secret, options)
 }
 
-func (i *interrupted) Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
+func (i *interrupted) Update(ctx context.Context, secret *corev1.Secret,
+	options metav1.UpdateOptions) (*corev1.Secret, error) {
 	if err := i.interrupt("update"); err != nil {
 		return nil, err
 	}
@@ -207,7 +210,8 @@ func TestAnotherControllerWrites(t *testing.T) {
 				f.check(other)
 				f.clock.Step(rotationPeriod)
 			}
-			secrets := &interrupted{SecretInterface: f.kube.CoreV1().Secrets(namespace), verb: verb, refused: refused, other: func() { f.check(other) }}
+			secrets := &interrupted{SecretInterface: f.kube.CoreV1().Secrets(namespace), verb: verb, refused: refused,
+				other: func() { f.check(other) }}
 			k := New(Config{Secrets: secrets, Name: name, Clock: f.clock})
 			f.check(k)
 			if secrets.other != nil || k.Public() != other.Public() {

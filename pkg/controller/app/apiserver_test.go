@@ -46,9 +46,11 @@ type apiServer struct {
 // newWebsite returns a Website of a name.
 func newWebsite(name string) v1beta1.Website {
 	return v1beta1.Website{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-of-" + name), Generation: 1, ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-of-" + name), Generation: 1,
+			ResourceVersion: "1"},
 		Spec: v1beta1.WebsiteSpec{
-			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}},
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
+				Submodules: v1beta1.SubmodulesNone}},
 			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: name,
@@ -66,7 +68,8 @@ func newPod(website string) corev1.Pod {
 				"app": "website-nginx", "controller": website, "app.kubernetes.io/managed-by": "website-controller",
 				appsv1.DefaultDeploymentUniqueLabelKey: "hash",
 			},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: website + "-hash", Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: website + "-hash",
+				Controller: ptr.To(true)}},
 		},
 		Status: corev1.PodStatus{
 			// Nobody may ask there.
@@ -105,7 +108,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
-	list := metav1.TypeMeta{APIVersion: schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}.String(), Kind: listKinds[info.Resource]}
+	list := metav1.TypeMeta{APIVersion: schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}.String(),
+		Kind: listKinds[info.Resource]}
 	switch info.Verb {
 	case "watch":
 		if r.URL.Query().Get("sendInitialEvents") == "true" {
@@ -124,7 +128,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			list.Kind = "PodList"
 			answer(w, corev1.PodList{TypeMeta: list, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: s.pods})
 		default:
-			answer(w, map[string]any{"apiVersion": list.APIVersion, "kind": list.Kind, "metadata": map[string]string{"resourceVersion": "1"}, "items": []any{}})
+			answer(
+				w, map[string]any{"apiVersion": list.APIVersion, "kind": list.Kind,
+					"metadata": map[string]string{"resourceVersion": "1"}, "items": []any{}},
+			)
 		}
 	case "get":
 		refuse(w, apierrors.NewNotFound(resource, info.Name))

@@ -24,7 +24,8 @@ func TestHelpHasSections(t *testing.T) {
 		"Controller flags:", "Leader election flags:", "Secure serving flags:", "Authentication flags:",
 		"Authorization flags:", "Logs flags:", "Feature gates flags:", "Global flags:",
 		"Tracing flags:", "--tracing-config-file", "--watch-namespace",
-		"--min-resync-period", "--concurrent-website-syncs", "--nginx-image", "--logging-format", "--feature-gates", "--version",
+		"--min-resync-period", "--concurrent-website-syncs", "--nginx-image", "--logging-format",
+		"--feature-gates", "--version",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("--help lacks %q", want)
@@ -77,7 +78,8 @@ func TestClientConfig(t *testing.T) {
 	if config.QPS >= 0 {
 		t.Errorf("requests are limited to %v per second", config.QPS)
 	}
-	if kube := protobuf(separate(config)); kube.ContentType != "application/vnd.kubernetes.protobuf" || config.ContentType != "" {
+	if kube := protobuf(separate(config)); kube.ContentType != "application/vnd.kubernetes.protobuf" ||
+		config.ContentType != "" {
 		t.Errorf("content types: %q for Kubernetes, %q for Websites", kube.ContentType, config.ContentType)
 	}
 

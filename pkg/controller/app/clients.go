@@ -55,7 +55,8 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 	hurried.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryAfterInStatus{next} })
 
 	c := &clients{config: separate(config)}
-	for target, config := range map[*kubernetes.Interface]*rest.Config{&c.kube: hurried, &c.watchKube: config, &c.events: config} {
+	for target, config := range map[*kubernetes.Interface]*rest.Config{&c.kube: hurried, &c.watchKube: config,
+		&c.events: config} {
 		client, err := kubernetes.NewForConfig(protobuf(separate(config)))
 		if err != nil {
 			return nil, fmt.Errorf("creating a client for Kubernetes: %w", err)

@@ -51,7 +51,8 @@ func TestPurposesShareNoConnections(t *testing.T) {
 		}
 		connections[r.RemoteAddr].Insert(purpose(info))
 		// The status of a Website is the last that a reconciliation writes.
-		if seen.Insert(purpose(info), info.Resource+"/"+info.Subresource).HasAll("election", "events", "informers", "pods", "workers", "websites/status") {
+		if seen.Insert(purpose(info), info.Resource+"/"+info.Subresource).HasAll("election", "events", "informers", "pods",
+			"workers", "websites/status") {
 			allSeen()
 		}
 		return false

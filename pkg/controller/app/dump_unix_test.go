@@ -59,9 +59,10 @@ func signalled(t *testing.T, logger klog.Logger, function string) {
 	if !ok {
 		t.Fatal("the test's logger keeps nothing")
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		return strings.Contains(underlier.GetBuffer().String(), function), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) {
+			return strings.Contains(underlier.GetBuffer().String(), function), nil
+		})
 	if err != nil {
 		t.Errorf("no stack of %s in the log: %s", function, underlier.GetBuffer().String())
 	}

@@ -42,7 +42,8 @@ func (s *leaseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(metav1.Status{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: int32(code),
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason,
+			Code: int32(code),
 		})
 	}
 	switch {
@@ -129,7 +130,8 @@ func (e *election) note(step string) {
 }
 
 // elect runs a function as leader, who gives up when it cannot renew its lease within a deadline.
-func elect(t *testing.T, deadline time.Duration, run func(e *election, ctx context.Context, drain <-chan struct{}) error) *election {
+func elect(t *testing.T, deadline time.Duration,
+	run func(e *election, ctx context.Context, drain <-chan struct{}) error) *election {
 	t.Helper()
 	e := &election{
 		server: &leaseServer{}, writes: make(chan struct{}, 1), done: make(chan error, 1),

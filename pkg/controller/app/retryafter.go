@@ -31,7 +31,8 @@ var _ utilnet.RoundTripperWrapper = retryAfterInStatus{}
 // RoundTrip makes a request.
 func (t retryAfterInStatus) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
-	if err != nil || response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
+	if err != nil || response.StatusCode != http.StatusTooManyRequests &&
+		response.StatusCode < http.StatusInternalServerError {
 		return response, err
 	}
 	seconds, err := strconv.Atoi(response.Header.Get(retryAfterHeader))
@@ -70,7 +71,8 @@ func statusOf(code int, method string, body []byte) *metav1.Status {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	status, ok := object.(*metav1.Status)
 	if err != nil || !ok || status.Status != metav1.StatusFailure {
-		status = &apierrors.NewGenericServerResponse(code, method, schema.GroupResource{}, "", string(body), 0, true).ErrStatus
+		status = &apierrors.NewGenericServerResponse(code, method, schema.GroupResource{}, "", string(body),
+			0, true).ErrStatus
 	}
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	return status

@@ -27,7 +27,8 @@ func encoded(t *testing.T, mediaType string, status metav1.Status) []byte {
 			continue
 		}
 		var body strings.Builder
-		if err := scheme.Codecs.EncoderForVersion(info.Serializer, schema.GroupVersion{Version: "v1"}).Encode(&status, &body); err != nil {
+		if err := scheme.Codecs.EncoderForVersion(info.Serializer, schema.GroupVersion{Version: "v1"}).Encode(&status,
+			&body); err != nil {
 			t.Fatal(err)
 		}
 		return []byte(body.String())
@@ -40,7 +41,8 @@ func encoded(t *testing.T, mediaType string, status metav1.Status) []byte {
 // in which one does. The request must come back after one attempt, with the hint.
 func TestRetryAfterIsReturned(t *testing.T) {
 	t.Parallel()
-	webhook := apierrors.NewTooManyRequests(`admission webhook "quota.example.com" denied the request: later`, 60).ErrStatus
+	webhook := apierrors.NewTooManyRequests(`admission webhook "quota.example.com" denied the request: later`,
+		60).ErrStatus
 	hintless := apierrors.NewServiceUnavailable("apiserver is shutting down").ErrStatus
 	longer := apierrors.NewTooManyRequests("later", 120).ErrStatus
 	const json, protobuf, text = "application/json", "application/vnd.kubernetes.protobuf", "text/plain; charset=utf-8"
@@ -53,16 +55,22 @@ func TestRetryAfterIsReturned(t *testing.T) {
 		wantReason  metav1.StatusReason
 		wantMessage string
 	}{
-		"webhook":              {429, json, "60", encoded(t, json, webhook), 60, metav1.StatusReasonTooManyRequests, "quota.example.com"},
-		"webhook, protobuf":    {429, protobuf, "60", encoded(t, protobuf, webhook), 60, metav1.StatusReasonTooManyRequests, "quota.example.com"},
-		"fairness":             {429, text, "60", []byte("Too many requests, please try again later.\n"), 60, metav1.StatusReasonTooManyRequests, "too many requests"},
-		"shutdown":             {503, json, "60", encoded(t, json, hintless), 60, metav1.StatusReasonServiceUnavailable, "shutting down"},
-		"load balancer":        {502, "text/html", "60", []byte("<html>bad gateway</html>"), 60, metav1.StatusReasonInternalError, "bad gateway"},
+		"webhook": {429, json, "60", encoded(t, json, webhook), 60, metav1.StatusReasonTooManyRequests,
+			"quota.example.com"},
+		"webhook, protobuf": {429, protobuf, "60", encoded(t, protobuf, webhook), 60, metav1.StatusReasonTooManyRequests,
+			"quota.example.com"},
+		"fairness": {429, text, "60", []byte("Too many requests, please try again later.\n"), 60,
+			metav1.StatusReasonTooManyRequests, "too many requests"},
+		"shutdown": {503, json, "60", encoded(t, json, hintless), 60, metav1.StatusReasonServiceUnavailable,
+			"shutting down"},
+		"load balancer": {502, "text/html", "60", []byte("<html>bad gateway</html>"), 60,
+			metav1.StatusReasonInternalError, "bad gateway"},
 		"nothing but a header": {500, "", "60", nil, 60, metav1.StatusReasonInternalError, ""},
 		"at once":              {500, text, "0", []byte("sorry"), 0, metav1.StatusReasonInternalError, "sorry"},
 		"the Status knows":     {429, json, "60", encoded(t, json, longer), 120, metav1.StatusReasonTooManyRequests, "later"},
 		"for ever":             {429, text, "99999999999", []byte("no"), 1<<31 - 1, metav1.StatusReasonTooManyRequests, ""},
-		"a date":               {429, text, "Wed, 21 Oct 2026 07:28:00 GMT", []byte("no"), 0, metav1.StatusReasonTooManyRequests, ""},
+		"a date": {429, text, "Wed, 21 Oct 2026 07:28:00 GMT", []byte("no"), 0,
+			metav1.StatusReasonTooManyRequests, ""},
 	}
 	requests := map[string]func(context.Context, *clients) error{
 		"read": func(ctx context.Context, c *clients) error {
@@ -70,7 +78,8 @@ func TestRetryAfterIsReturned(t *testing.T) {
 			return err
 		},
 		"apply": func(ctx context.Context, c *clients) error {
-			_, err := c.kube.AppsV1().Deployments("default").Apply(ctx, appsv1ac.Deployment("kubia", "default"), metav1.ApplyOptions{FieldManager: "test"})
+			_, err := c.kube.AppsV1().Deployments("default").Apply(ctx, appsv1ac.Deployment("kubia", "default"),
+				metav1.ApplyOptions{FieldManager: "test"})
 			return err
 		},
 		"status": func(ctx context.Context, c *clients) error {
@@ -97,7 +106,8 @@ func TestRetryAfterIsReturned(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				err := request(ctx, clients)
-				if got := apierrors.ReasonForError(err); got != answer.wantReason || !strings.Contains(err.Error(), answer.wantMessage) {
+				if got := apierrors.ReasonForError(err); got != answer.wantReason ||
+					!strings.Contains(err.Error(), answer.wantMessage) {
 					t.Errorf("error %v of reason %q, want %q and reason %q", err, got, answer.wantMessage, answer.wantReason)
 				}
 				if seconds, _ := apierrors.SuggestsClientDelay(err); seconds != answer.wantSeconds {
@@ -132,7 +142,8 @@ func TestOtherAnswersAreAsTheyWere(t *testing.T) {
 	if err != nil || deployment.Name != "kubia" {
 		t.Errorf("Deployment %+v, %v", deployment, err)
 	}
-	if _, err := clients.events.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{}); err != nil || askedForEvents.Load() != 2 {
+	if _, err := clients.events.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{}); err != nil ||
+		askedForEvents.Load() != 2 {
 		t.Errorf("events: %v after %d requests, want them with the second", err, askedForEvents.Load())
 	}
 }

@@ -113,7 +113,10 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 			PlatformUserIDs: o.PlatformUserIDs,
 			Proxy:           resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
 		},
-		Keys:           agentkeys.New(agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret, Period: instruments.AgentKeysPeriod}),
+		Keys: agentkeys.New(
+			agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret,
+				Period: instruments.AgentKeysPeriod},
+		),
 		TracerProvider: instruments.TracerProvider,
 
 		TakeoverReadySeconds: instruments.TakeoverReadySeconds,
@@ -187,7 +190,8 @@ func waitForAPI(ctx context.Context, client discovery.ServerResourcesInterface) 
 // lead runs a function while this process holds the lease. At the end of ctx
 // the function drains first, and only then the lease is released: two
 // replicas must not reconcile at the same time.
-func lead(ctx context.Context, o options.CompletedOptions, clients *clients, health *leaderelection.HealthzAdaptor, run func(ctx context.Context, drain <-chan struct{}) error) error {
+func lead(ctx context.Context, o options.CompletedOptions, clients *clients, health *leaderelection.HealthzAdaptor,
+	run func(ctx context.Context, drain <-chan struct{}) error) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("finding the host name, for the identity in the lease: %w", err)

@@ -116,7 +116,9 @@ func TestResync(t *testing.T) {
 	reconciles := &reconcileCounter{second: make(chan struct{})}
 	server := &apiServer{websites: []v1beta1.Website{website}}
 	o := server.newOptions(t, func(o *options.Options) { o.MinResyncPeriod.Duration = time.Second })
-	startInstrumented(t, o, Instruments{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(reconciles))})
+	startInstrumented(
+		t, o, Instruments{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(reconciles))},
+	)
 	await(t, "the Website is reconciled again", reconciles.second)
 }
 
@@ -169,7 +171,8 @@ func TestHealth(t *testing.T) {
 	})
 	startInstrumented(t, o, Instruments{})
 
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := &http.Client{Timeout: patience,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	get := func(path string) (int, string) {
 		t.Helper()
@@ -188,7 +191,8 @@ func TestHealth(t *testing.T) {
 		}
 		return response.StatusCode, string(body)
 	}
-	if code, body := get("/readyz"); code != http.StatusInternalServerError || !strings.Contains(body, "[-]informer-sync failed") {
+	if code, body := get("/readyz"); code != http.StatusInternalServerError ||
+		!strings.Contains(body, "[-]informer-sync failed") {
 		t.Errorf("/readyz while the informers wait: %d %s, want informer-sync to have failed", code, body)
 	}
 	for _, path := range []string{"/livez", "/healthz"} {
@@ -197,10 +201,11 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	close(release)
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		code, body := get("/readyz?verbose")
-		return code == http.StatusOK && strings.Contains(body, "[+]informer-sync ok"), nil
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) {
+			code, body := get("/readyz?verbose")
+			return code == http.StatusOK && strings.Contains(body, "[+]informer-sync ok"), nil
+		})
 	if err != nil {
 		t.Errorf("/readyz once the informers see everything: %v", err)
 	}
@@ -210,7 +215,8 @@ func TestHealth(t *testing.T) {
 func TestWaitForAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &lateAPI{served: time.Now().Add(time.Minute)}
-		if err := waitForAPI(t.Context(), client); err != nil || time.Now().Before(client.served) || time.Since(client.served) > apiPollInterval {
+		if err := waitForAPI(t.Context(), client); err != nil || time.Now().Before(client.served) ||
+			time.Since(client.served) > apiPollInterval {
 			t.Errorf("waitForAPI returned %v %s after the API was served", err, time.Since(client.served))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

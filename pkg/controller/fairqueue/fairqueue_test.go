@@ -24,9 +24,10 @@ func TestOrder(t *testing.T) {
 		busy []string
 		want []string
 	}{
-		"none":                               {3, nil, nil, nil},
-		"in the order in which they came":    {3, []string{"a1", "a2"}, nil, []string{"a1", "a2"}},
-		"in turns":                           {3, []string{"a1", "a2", "a3", "b1", "b2"}, nil, []string{"a1", "b1", "a2", "b2", "a3"}},
+		"none":                            {3, nil, nil, nil},
+		"in the order in which they came": {3, []string{"a1", "a2"}, nil, []string{"a1", "a2"}},
+		"in turns": {3, []string{"a1", "a2", "a3", "b1", "b2"}, nil,
+			[]string{"a1", "b1", "a2", "b2", "a3"}},
 		"not more than the share":            {2, []string{"a1", "a2", "a3"}, nil, []string{"a1", "a2"}},
 		"the share counts what is in flight": {2, []string{"a1", "a2"}, []string{"a"}, []string{"a1"}},
 		"the share is used up":               {1, []string{"a1"}, []string{"a"}, nil},

@@ -42,8 +42,10 @@ func (o *Options) clone() *Options {
 // DefaultCertificate generates a self-signed certificate in memory, unless the flags
 // name one.
 func (o CompletedOptions) DefaultCertificate() error {
-	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
-		return fmt.Errorf("generating a self-signed certificate; use --tls-cert-file and --tls-private-key-file instead: %w", err)
+	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil,
+		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
+		return fmt.Errorf("generating a self-signed certificate; use --tls-cert-file and --tls-private-key-file instead: %w",
+			err)
 	}
 	return nil
 }

@@ -154,45 +154,65 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Path to the kubeconfig file of the cluster. If empty, the in-cluster configuration is used.")
 	fs.IntVar(&o.ConcurrentSyncs, "concurrent-website-syncs", o.ConcurrentSyncs,
-		"The number of Websites that are allowed to sync concurrently. Larger number = more responsive Websites, but more CPU (and network) load.")
+		"The number of Websites that are allowed to sync concurrently. Larger number = more responsive Websites, but more "+
+			"CPU (and network) load.")
 	fs.StringVar(&o.WatchNamespace, "watch-namespace", o.WatchNamespace,
-		"The namespace whose Websites are reconciled. Nothing is read in other namespaces, and no permissions are needed there. If empty, all namespaces are watched.")
+		"The namespace whose Websites are reconciled. Nothing is read in other namespaces, and no permissions are needed "+
+			"there. If empty, all namespaces are watched.")
 	fs.DurationVar(&o.MinResyncPeriod.Duration, "min-resync-period", o.MinResyncPeriod.Duration,
-		"The resync period of the Website informer is random between MinResyncPeriod and 2*MinResyncPeriod. If 0, there is no resync.")
+		"The resync period of the Website informer is random between MinResyncPeriod and 2*MinResyncPeriod. If 0, there is "+
+			"no resync.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
-		"QPS to use while talking with the API server, per client. If negative, there is no client-side limit, and API Priority and Fairness of the server decides.")
+		"QPS to use while talking with the API server, per client. If negative, there is no client-side limit, and API "+
+			"Priority and Fairness of the server decides.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
 		"Burst to use while talking with the API server, per client. Ignored if --kube-api-qps is negative.")
 	fs.IntVar(&o.MaxConcurrentRollouts, "max-concurrent-rollouts", o.MaxConcurrentRollouts,
-		"The number of Deployments that are allowed to replace their pods concurrently because the version or a flag of the controller has changed, oldest Websites first. Changes of Websites are rolled out at once. If 0, there is no limit.")
+		"The number of Deployments that are allowed to replace their pods concurrently because the version or a flag of "+
+			"the controller has changed, oldest Websites first. Changes of Websites are rolled out at once. If 0, there is "+
+			"no limit.")
 	fs.StringVar(&o.NginxImage, "nginx-image", o.NginxImage,
-		"The image of the container nginx, which must run as user 101. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The image of the container nginx, which must run as user 101. A change rolls out all Deployments; see "+
+			"--max-concurrent-rollouts.")
 	fs.StringVar(&o.GitSyncImage, "git-sync-image", o.GitSyncImage,
-		"The image of the container git-sync, in which the agent runs: git 2.39 or later, ssh and CA certificates. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The image of the container git-sync, in which the agent runs: git 2.39 or later, ssh and CA certificates. A "+
+			"change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage,
-		"The image of website-agent, of the same version as website-controller. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The image of website-agent, of the same version as website-controller. A change rolls out all Deployments; see "+
+			"--max-concurrent-rollouts.")
 	fs.StringSliceVar(&o.ImagePullSecrets, "image-pull-secrets", o.ImagePullSecrets,
-		"The names of the Secrets with which the images of pods are pulled, separated by commas. Each namespace with Websites must have them. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The names of the Secrets with which the images of pods are pulled, separated by commas. Each namespace with "+
+			"Websites must have them. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.BoolVar(&o.PlatformUserIDs, "platform-assigns-user-ids", o.PlatformUserIDs,
-		"Leave user and group IDs out of the pods, for platforms that assign them, such as OpenShift with restricted-v2. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"Leave user and group IDs out of the pods, for platforms that assign them, such as OpenShift with restricted-v2. A "+
+			"change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitHTTPSProxy, "git-https-proxy", o.GitHTTPSProxy,
-		"The URL of the HTTP proxy through which pods reach https:// repositories. ssh does not use it. If empty, there is none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The URL of the HTTP proxy through which pods reach https:// repositories. ssh does not use it. If empty, there is "+
+			"none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitHTTPProxy, "git-http-proxy", o.GitHTTPProxy,
-		"The URL of the HTTP proxy through which pods reach http:// repositories. If empty, there is none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The URL of the HTTP proxy through which pods reach http:// repositories. If empty, there is none. A change rolls "+
+			"out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitNoProxy, "git-no-proxy", o.GitNoProxy,
-		"The hosts, domains and networks that pods reach without a proxy, separated by commas. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The hosts, domains and networks that pods reach without a proxy, separated by commas. A change rolls out all "+
+			"Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.DefaultGateway, "default-gateway", o.DefaultGateway,
-		"The Gateway (gateway.networking.k8s.io/v1), as NAMESPACE/NAME, that routes the hosts of Websites without spec.routing. If empty, or if the cluster does not serve Gateway API, an Ingress routes them.")
+		"The Gateway (gateway.networking.k8s.io/v1), as NAMESPACE/NAME, that routes the hosts of Websites without "+
+			"spec.routing. If empty, or if the cluster does not serve Gateway API, an Ingress routes them.")
 	fs.StringVar(&o.DefaultIngressClass, "default-ingress-class", o.DefaultIngressClass,
-		"The IngressClass of the Ingresses of Websites without spec.routing. If empty, the default IngressClass of the cluster is used.")
+		"The IngressClass of the Ingresses of Websites without spec.routing. If empty, the default IngressClass of the "+
+			"cluster is used.")
 	fs.StringVar(&o.PreviewDomain, "preview-domain", o.PreviewDomain,
-		"The DNS domain of the previews of Websites without spec.previews.domain: their hosts are BRANCH.WEBSITE.DOMAIN. Websites of the same name in several namespaces share these hosts; the oldest has them. If empty, these previews have no hosts.")
+		"The DNS domain of the previews of Websites without spec.previews.domain: their hosts are BRANCH.WEBSITE.DOMAIN. "+
+			"Websites of the same name in several namespaces share these hosts; the oldest has them. If empty, these previews "+
+			"have no hosts.")
 	fs.BoolVar(&o.OmitPersonalNames, "omit-personal-names", o.OmitPersonalNames,
 		"Leave the authors of commits out of status.history and events.")
 	fs.StringVar(&o.AgentKeysSecret, "agent-keys-secret", o.AgentKeysSecret,
-		"The name of the Secret with the keys that sign requests to the pods, in the namespace of --leader-elect-resource-namespace. It is created if it does not exist.")
+		"The name of the Secret with the keys that sign requests to the pods, in the namespace of "+
+			"--leader-elect-resource-namespace. It is created if it does not exist.")
 	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,
-		"How pods are probed for the commit that they serve. Direct: at the pod IP, port 8081. PodProxy: through the API server, which requires get on pods/proxy. None: pods are not probed, and the condition Synced is Unknown.")
+		"How pods are probed for the commit that they serve. Direct: at the pod IP, port 8081. PodProxy: through the API "+
+			"server, which requires get on pods/proxy. None: pods are not probed, and the condition Synced is Unknown.")
 	fs.DurationVar(&o.CommitObservationPeriod, "commit-observation-period", o.CommitObservationPeriod,
 		"The polling interval for healthy pods. Changed and failing pods are probed more often.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,

@@ -38,8 +38,10 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("images: %q, %q", o.NginxImage, o.GitSyncImage)
 	}
 	le := o.LeaderElection
-	if !le.LeaderElect || le.ResourceLock != "leases" || le.ResourceNamespace != "website-system" || le.ResourceName != "website-controller" ||
-		le.LeaseDuration.Duration.Seconds() != 15 || le.RenewDeadline.Duration.Seconds() != 10 || le.RetryPeriod.Duration.Seconds() != 1 {
+	if !le.LeaderElect || le.ResourceLock != "leases" || le.ResourceNamespace != "website-system" ||
+		le.ResourceName != "website-controller" ||
+		le.LeaseDuration.Duration.Seconds() != 15 || le.RenewDeadline.Duration.Seconds() != 10 ||
+		le.RetryPeriod.Duration.Seconds() != 1 {
 		t.Errorf("leader election: %+v", le)
 	}
 	if o.SecureServing.ServerCert.CertDirectory != "" {
@@ -73,7 +75,8 @@ func TestCompleteLeavesTheOptions(t *testing.T) {
 	if err := completed.DefaultCertificate(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Authentication.RemoteKubeConfigFile != "" || o.Authorization.RemoteKubeConfigFile != "" || o.SecureServing.ServerCert.GeneratedCert != nil {
+	if o.Authentication.RemoteKubeConfigFile != "" || o.Authorization.RemoteKubeConfigFile != "" ||
+		o.SecureServing.ServerCert.GeneratedCert != nil {
 		t.Errorf("completing changed the options: %+v", o)
 	}
 }

@@ -22,14 +22,17 @@ func (o CompletedOptions) GatewayName() cache.ObjectName {
 func (o CompletedOptions) validateRouting() error {
 	var errs []error
 	if gateway := o.GatewayName(); o.DefaultGateway != "" {
-		problems := append(validation.ValidateNamespaceName(gateway.Namespace, false), validation.NameIsDNSSubdomain(gateway.Name, false)...)
+		problems := append(validation.ValidateNamespaceName(gateway.Namespace, false),
+			validation.NameIsDNSSubdomain(gateway.Name, false)...)
 		if len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("--default-gateway is %q: it must be NAMESPACE/NAME: %s", o.DefaultGateway, problems[0]))
+			errs = append(errs, fmt.Errorf("--default-gateway is %q: it must be NAMESPACE/NAME: %s",
+				o.DefaultGateway, problems[0]))
 		}
 	}
 	if o.DefaultIngressClass != "" {
 		for _, problem := range validation.NameIsDNSSubdomain(o.DefaultIngressClass, false) {
-			errs = append(errs, fmt.Errorf("--default-ingress-class %q is not a valid name of an IngressClass: %s", o.DefaultIngressClass, problem))
+			errs = append(errs, fmt.Errorf("--default-ingress-class %q is not a valid name of an IngressClass: %s",
+				o.DefaultIngressClass, problem))
 		}
 	}
 	if o.PreviewDomain != "" {

@@ -15,7 +15,8 @@ import (
 
 func (o *Options) addTracingFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Tracing.ConfigFile, "tracing-config-file", o.Tracing.ConfigFile,
-		"File with apiserver tracing configuration (TracingConfiguration of apiserver.config.k8s.io/v1). If empty, tracing is disabled.")
+		"File with apiserver tracing configuration (TracingConfiguration of apiserver.config.k8s.io/v1). If empty, tracing "+
+			"is disabled.")
 }
 
 // tracingConfiguration reads the file of --tracing-config-file. It returns nil

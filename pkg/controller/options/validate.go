@@ -29,27 +29,33 @@ const (
 func (o CompletedOptions) Validate() error {
 	var errs []error
 	if o.ConcurrentSyncs < 1 || o.ConcurrentSyncs > maxWorkers {
-		errs = append(errs, fmt.Errorf("--concurrent-website-syncs is %d: it must be between 1 and %d", o.ConcurrentSyncs, maxWorkers))
+		errs = append(errs, fmt.Errorf("--concurrent-website-syncs is %d: it must be between 1 and %d",
+			o.ConcurrentSyncs, maxWorkers))
 	}
 	if o.MaxConcurrentRollouts < 0 {
-		errs = append(errs, fmt.Errorf("--max-concurrent-rollouts is %d: it must be positive, or 0 for no limit", o.MaxConcurrentRollouts))
+		errs = append(errs, fmt.Errorf("--max-concurrent-rollouts is %d: it must be positive, or 0 for no limit",
+			o.MaxConcurrentRollouts))
 	}
 	if o.KubeAPIQPS == 0 {
 		errs = append(errs, errors.New("--kube-api-qps is 0: it must be positive, or negative for no limit"))
 	}
 	if o.KubeAPIQPS > 0 && o.KubeAPIBurst < 1 {
-		errs = append(errs, fmt.Errorf("--kube-api-burst is %d: it must be at least 1 when --kube-api-qps sets a limit", o.KubeAPIBurst))
+		errs = append(errs, fmt.Errorf("--kube-api-burst is %d: it must be at least 1 when --kube-api-qps sets a limit",
+			o.KubeAPIBurst))
 	}
 	if o.MinResyncPeriod.Duration != 0 && o.MinResyncPeriod.Duration < lowestMinResyncPeriod {
-		errs = append(errs, fmt.Errorf("--min-resync-period is %v: it must be at least %v, or 0 for never", o.MinResyncPeriod.Duration, lowestMinResyncPeriod))
+		errs = append(errs, fmt.Errorf("--min-resync-period is %v: it must be at least %v, or 0 for never",
+			o.MinResyncPeriod.Duration, lowestMinResyncPeriod))
 	}
 	if o.WatchNamespace != metav1.NamespaceAll {
 		for _, problem := range validation.ValidateNamespaceName(o.WatchNamespace, false) {
 			errs = append(errs, fmt.Errorf("--watch-namespace %q is not a valid namespace name: %s", o.WatchNamespace, problem))
 		}
 	}
-	errs = append(errs, validateImage("--nginx-image", o.NginxImage), validateImage("--git-sync-image", o.GitSyncImage), validateImage("--agent-image", o.AgentImage))
-	errs = append(errs, validateProxy("--git-https-proxy", o.GitHTTPSProxy), validateProxy("--git-http-proxy", o.GitHTTPProxy))
+	errs = append(errs, validateImage("--nginx-image", o.NginxImage), validateImage("--git-sync-image", o.GitSyncImage),
+		validateImage("--agent-image", o.AgentImage))
+	errs = append(errs, validateProxy("--git-https-proxy", o.GitHTTPSProxy),
+		validateProxy("--git-http-proxy", o.GitHTTPProxy))
 	if strings.ContainsFunc(o.GitNoProxy, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		errs = append(errs, fmt.Errorf("--git-no-proxy %q contains white space: separate hosts by commas", o.GitNoProxy))
 	}
@@ -61,15 +67,19 @@ func (o CompletedOptions) Validate() error {
 	switch podprobe.Mode(o.CommitObservation) {
 	case podprobe.Direct, podprobe.PodProxy, podprobe.None:
 	default:
-		errs = append(errs, fmt.Errorf("--commit-observation is %q: it must be %s, %s or %s", o.CommitObservation, podprobe.Direct, podprobe.PodProxy, podprobe.None))
+		errs = append(errs, fmt.Errorf("--commit-observation is %q: it must be %s, %s or %s", o.CommitObservation,
+			podprobe.Direct, podprobe.PodProxy, podprobe.None))
 	}
 	if o.CommitObservationPeriod < minObservationPeriod {
-		errs = append(errs, fmt.Errorf("--commit-observation-period is %v: it must be at least %v", o.CommitObservationPeriod, minObservationPeriod))
+		errs = append(errs, fmt.Errorf("--commit-observation-period is %v: it must be at least %v", o.CommitObservationPeriod,
+			minObservationPeriod))
 	}
 	if o.LeaderElection.LeaderElect {
-		errs = append(errs, configvalidation.ValidateLeaderElectionConfiguration(&o.LeaderElection, field.NewPath("leader-elect")).ToAggregate())
+		errs = append(errs, configvalidation.ValidateLeaderElectionConfiguration(&o.LeaderElection,
+			field.NewPath("leader-elect")).ToAggregate())
 		if o.LeaderElection.ResourceLock != resourcelock.LeasesResourceLock {
-			errs = append(errs, fmt.Errorf("--leader-elect-resource-lock is %q: only %q is supported", o.LeaderElection.ResourceLock, resourcelock.LeasesResourceLock))
+			errs = append(errs, fmt.Errorf("--leader-elect-resource-lock is %q: only %q is supported",
+				o.LeaderElection.ResourceLock, resourcelock.LeasesResourceLock))
 		}
 	}
 	errs = append(errs, o.SecureServing.Validate()...)
@@ -96,7 +106,8 @@ func validateProxy(flag, proxy string) error {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https":
 		return fmt.Errorf("%s is not the URL of a proxy, such as http://proxy.example.com:3128", flag)
 	case parsed.User != nil:
-		return fmt.Errorf("%s contains credentials, which would be in the spec of each pod: use a proxy that needs none", flag)
+		return fmt.Errorf("%s contains credentials, which would be in the spec of each pod: use a proxy that needs none",
+			flag)
 	default:
 		return nil
 	}

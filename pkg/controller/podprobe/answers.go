@@ -73,11 +73,13 @@ func parseStatus(body []byte) (answer, error) {
 		return answer{}, fmt.Errorf("the pod answers /status with something else than a status: %w", err)
 	}
 	if status.Commit != "" && !resources.IsCommit(status.Commit) {
-		return answer{}, fmt.Errorf("the pod answers /status with %q, which is not a commit", status.Commit[:min(len(status.Commit), 100)])
+		return answer{}, fmt.Errorf("the pod answers /status with %q, which is not a commit",
+			status.Commit[:min(len(status.Commit), 100)])
 	}
 	a := answer{sync: true, Observation: workload.Observation{
-		Reachable: true, Commit: status.Commit, PathNotFound: status.Commit != "" && !status.PathFound, LFSPointers: status.LFSPointers > 0,
-		Access: accesses[status.Access],
+		Reachable: true, Commit: status.Commit, PathNotFound: status.Commit != "" && !status.PathFound,
+		LFSPointers: status.LFSPointers > 0,
+		Access:      accesses[status.Access],
 	}}
 	if status.Failure != nil && status.Failure.Reason == git.ReasonPathNotFound {
 		a.PathNotFound, status.Failure = true, nil

@@ -38,10 +38,12 @@ func TestBranchesOfAnAnswer(t *testing.T) {
 	status.Branches = append(status.Branches, git.Branch{Name: "c", Commit: "no commit"})
 	status.Failure = &agent.Failure{Reason: git.ReasonNotFound}
 	got := parsed(t, status).Branches
-	if got == nil || len(got.List) != 2 || got.List[0].Name != "a" || got.List[1].Name != "日本" || got.Head != "main" || got.Failure != git.ReasonNotFound {
+	if got == nil || len(got.List) != 2 || got.List[0].Name != "a" || got.List[1].Name != "日本" || got.Head != "main" ||
+		got.Failure != git.ReasonNotFound {
 		t.Errorf("the branches are %+v", got)
 	}
-	if got := parsed(t, listedNow(strings.Split(strings.Repeat("x", 300), "")...)).Branches; len(got.List) != 1 || got.More {
+	if got := parsed(t, listedNow(strings.Split(strings.Repeat("x", 300), "")...)).Branches; len(got.List) != 1 ||
+		got.More {
 		t.Errorf("one branch many times is %+v", got)
 	}
 	var many []string

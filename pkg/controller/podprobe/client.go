@@ -123,7 +123,8 @@ func directURL(pod *corev1.Pod, request Request) string {
 
 func proxyURL(base *url.URL) func(*corev1.Pod, Request) string {
 	return func(pod *corev1.Pod, request Request) string {
-		target := base.JoinPath("api/v1/namespaces", pod.Namespace, "pods", fmt.Sprintf("%s:%d", pod.Name, request.Port), "proxy", request.Path)
+		target := base.JoinPath("api/v1/namespaces", pod.Namespace, "pods", fmt.Sprintf("%s:%d", pod.Name, request.Port),
+			"proxy", request.Path)
 		target.RawQuery = request.Query.Encode()
 		return target.String()
 	}

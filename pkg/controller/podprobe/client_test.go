@@ -48,10 +48,12 @@ func TestDirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, body, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/commit"}); err != nil || code != 200 || string(body) != commitA {
+	if code, body, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/commit"}); err != nil ||
+		code != 200 || string(body) != commitA {
 		t.Errorf("/commit: %d %q %v", code, body, err)
 	}
-	if code, _, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/moved"}); err != nil || code != http.StatusFound {
+	if code, _, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/moved"}); err != nil ||
+		code != http.StatusFound {
 		t.Errorf("a redirect was followed: %d %v", code, err)
 	}
 	if _, _, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/long"}); !errors.Is(err, errTooLong) {
@@ -79,7 +81,8 @@ func TestPodProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, body, err := pods.Get(t.Context(), newPod("a"), Request{Port: 8081, Path: "/commit"}); err != nil || string(body) != commitA {
+	if _, body, err := pods.Get(t.Context(), newPod("a"), Request{Port: 8081, Path: "/commit"}); err != nil ||
+		string(body) != commitA {
 		t.Errorf("/commit: %q %v", body, err)
 	}
 	if want := "/api/v1/namespaces/default/pods/a:8081/proxy/commit Bearer token"; asked != want {

@@ -156,7 +156,8 @@ func (p *Prober) undone(r *record) (ask, bool) {
 	if wanted.Sync != "" && r.Synced != wanted.Sync && r.prepared == "" {
 		a.sync = wanted.Sync
 	}
-	isSwitching := requests.IsCommit(wanted.Pin) && r.Commit != wanted.Pin && r.prepared != wanted.Pin && r.Failure == "" && !r.PathNotFound
+	isSwitching := requests.IsCommit(wanted.Pin) && r.Commit != wanted.Pin && r.prepared != wanted.Pin &&
+		r.Failure == "" && !r.PathNotFound
 	if r.Pin != wanted.Pin || isSwitching {
 		a.pins, a.pin, a.generation = true, wanted.Pin, wanted.Generation
 	}

@@ -165,11 +165,13 @@ func (d *deployedPods) Get(ctx context.Context, pod *corev1.Pod, request Request
 
 // newDeployed starts a prober of three pods that serve a commit, and can serve another one.
 func newDeployed(t *testing.T) (*deployedPods, *Prober, []*corev1.Pod) {
-	d := &deployedPods{head: commitOf(1), fetch: map[string]time.Duration{}, broken: map[string]bool{}, old: map[string]bool{}, agents: map[string]*deployedAgent{}}
+	d := &deployedPods{head: commitOf(1), fetch: map[string]time.Duration{}, broken: map[string]bool{},
+		old: map[string]bool{}, agents: map[string]*deployedAgent{}}
 	var pods []*corev1.Pod
 	for _, name := range []string{"a", "b", "c"} {
 		a := &deployedAgent{
-			name: name, Status: statusOf(commitOf(1)), changed: make(chan struct{}), disk: map[string]bool{commitOf(0): true, commitOf(1): true},
+			name: name, Status: statusOf(commitOf(1)), changed: make(chan struct{}),
+			disk: map[string]bool{commitOf(0): true, commitOf(1): true},
 		}
 		a.Revision, a.Newest = "0", commitOf(1)
 		next := time.Hour.Milliseconds()
@@ -242,11 +244,16 @@ func TestSync(t *testing.T) {
 						}
 					}
 				}
-				answered := slices.DeleteFunc(known(p, pods), func(seen workload.Observation) bool { return seen.Synced != "x" || seen.Commit != want })
+				answered := slices.DeleteFunc(known(p, pods), func(seen workload.Observation) bool {
+					return seen.Synced != "x" ||
+						seen.Commit != want
+				})
 				if len(answered) != test.answers {
-					t.Errorf("%d pods have answered after %v, want %d: %+v", len(answered), time.Since(begun), test.answers, known(p, pods))
+					t.Errorf("%d pods have answered after %v, want %d: %+v", len(answered), time.Since(begun), test.answers,
+						known(p, pods))
 				}
-				if first := p.FirstSeen(testWebsite, commitOf(2)); test.push && (first.Before(begun) || first.Sub(begun) > 2*fetchTime) {
+				if first := p.FirstSeen(testWebsite, commitOf(2)); test.push &&
+					(first.Before(begun) || first.Sub(begun) > 2*fetchTime) {
 					t.Errorf("the commit was first seen %v after the push", first.Sub(begun))
 				}
 				// The request, one after each time that it may wait, the end of a hold, and one more
@@ -359,7 +366,8 @@ func TestPinIsLevelTriggered(t *testing.T) {
 		p.Want(testWebsite, &Wanted{UID: "1", Generation: 3, Pin: commitOf(9)})
 		time.Sleep(time.Minute)
 		if asked, fetches := d.counts("b"); asked-before > 12 || fetches > 0 {
-			t.Errorf("a pod that lacks the commit was asked %d times in a minute, and has fetched %d times", asked-before, fetches)
+			t.Errorf("a pod that lacks the commit was asked %d times in a minute, and has fetched %d times",
+				asked-before, fetches)
 		}
 		if seen := known(p, pods)[0]; seen.Commit != commitOf(9) {
 			t.Errorf("the pod that has the commit serves %s", seen.Commit)
@@ -377,7 +385,8 @@ func TestSyncsOfOthers(t *testing.T) {
 		d, p, pods := newDeployed(t)
 		for i := range 2 * shareDeploying {
 			name := fmt.Sprintf("other%d", i)
-			a := &deployedAgent{name: name, Status: statusOf(commitOf(1)), changed: make(chan struct{}), disk: map[string]bool{commitOf(1): true}}
+			a := &deployedAgent{name: name, Status: statusOf(commitOf(1)), changed: make(chan struct{}),
+				disk: map[string]bool{commitOf(1): true}}
 			a.Revision = "0"
 			d.mu.Lock()
 			d.agents[name], d.fetch[name] = a, time.Hour

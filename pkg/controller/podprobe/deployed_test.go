@@ -38,7 +38,8 @@ func TestReplicasSyncTogether(t *testing.T) {
 	for attempt := range attempts {
 		commit := commitFile(t, f.repository, fmt.Sprint("attempt ", attempt))
 		t.Logf("something new: %v", f.waitAnswered(t, fmt.Sprint("sync", attempt), commit))
-		if seen, _ := f.Observation(f.replicas[0].pod.UID); seen.Subject != fmt.Sprint("attempt ", attempt) || seen.Author != "test" {
+		if seen, _ := f.Observation(f.replicas[0].pod.UID); seen.Subject != fmt.Sprint("attempt ", attempt) ||
+			seen.Author != "test" {
 			t.Errorf("the commit is %q by %q", seen.Subject, seen.Author)
 		}
 		if switchedTogether(t, f.replicas, commit) {

@@ -8,7 +8,8 @@ import (
 
 // waitForNews waits as an agent does: until there is news, the time is over, or the client has
 // gone. changed is closed and replaced with each change. The caller holds the lock.
-func waitForNews(ctx context.Context, lock sync.Locker, wait time.Duration, changed *chan struct{}, isNews func() bool) {
+func waitForNews(ctx context.Context, lock sync.Locker, wait time.Duration, changed *chan struct{},
+	isNews func() bool) {
 	over := time.After(wait)
 	for wait > 0 && ctx.Err() == nil && !isNews() {
 		current := *changed

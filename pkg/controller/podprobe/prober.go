@@ -110,7 +110,9 @@ func New(config Config) *Prober {
 			Name: name, Clock: config.Clock, Queue: storage,
 		}),
 		// Without a name: each name registers metrics.
-		due: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock}),
+		due: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock},
+		),
 
 		changes:  make(chan cache.ObjectName),
 		pods:     map[types.UID]*record{},
@@ -262,7 +264,8 @@ func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, tur
 
 // learn takes in the answer to a request, and queues and returns the time until the next
 // one, without its jitter; 0 when the pod has been forgotten, or asked again, meanwhile.
-func (p *Prober) learn(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer, err error) time.Duration {
+func (p *Prober) learn(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer,
+	err error) time.Duration {
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(4).Info("Pod did not answer a probe", "pod", klog.KObj(pod), "err", err)
 	}

@@ -156,27 +156,33 @@ func TestProbe(t *testing.T) {
 	}{
 		"served": {
 			polls: []func(*fakePods){serves(commitA)},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			wantAgain: time.Minute,
 		},
 		"the same again is no change": {
 			polls: []func(*fakePods){serves(commitA), nil, nil},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			wantAgain: time.Minute,
 		},
 		"another commit": {
 			polls: []func(*fakePods){serves(commitA), serves(commitB)},
-			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
+			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2,
+			wantAgain: time.Minute,
 		},
 		"path not found": {
 			polls: []func(*fakePods){func(p *fakePods) { p.status = statusOf(commitA); p.status.PathFound = false }},
-			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1,
+			wantAgain: unsettledPeriod,
 		},
 		"path never found": {
 			polls: []func(*fakePods){fails("", git.ReasonPathNotFound, 1)},
-			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantKnown: true, wantChanges: 1,
+			wantAgain: unsettledPeriod,
 		},
 		"one poll lost": {
 			polls: []func(*fakePods){serves(commitA), lost},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			wantAgain: time.Minute,
 		},
 		"unreachable keeps what was known": {
 			polls: []func(*fakePods){serves(commitA), lost, nil},
@@ -193,7 +199,8 @@ func TestProbe(t *testing.T) {
 			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 		"fails again and again": {
-			polls:     []func(*fakePods){fails("", git.ReasonAuthentication, 1), fails("", git.ReasonAuthentication, 2), fails("", git.ReasonAuthentication, 3)},
+			polls: []func(*fakePods){fails("", git.ReasonAuthentication, 1), fails("", git.ReasonAuthentication, 2),
+				fails("", git.ReasonAuthentication, 3)},
 			want:      workload.Observation{Reachable: true, Failure: git.ReasonAuthentication, FailedTwice: true},
 			wantKnown: true, wantChanges: 2, wantAgain: 2 * unsettledPeriod,
 		},
@@ -209,30 +216,39 @@ func TestProbe(t *testing.T) {
 		},
 		"slow first fetch is no failure": {
 			polls: []func(*fakePods){nil, nil},
-			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: 2 * unsettledPeriod,
+			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1,
+			wantAgain: 2 * unsettledPeriod,
 		},
 		"the agent does not answer once": {
 			polls: []func(*fakePods){serves(commitA), func(p *fakePods) { p.code = http.StatusBadGateway }},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			wantAgain: unsettledPeriod,
 		},
 		"the agent does not answer": {
-			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 1), func(p *fakePods) { p.code = http.StatusGatewayTimeout }, nil},
-			want:  workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonNotFound, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
+			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 1),
+				func(p *fakePods) { p.code = http.StatusGatewayTimeout }, nil},
+			want: workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonNotFound,
+				SyncUnreachable: true},
+			wantKnown: true, wantChanges: 2,
 			wantAgain: unsettledPeriod,
 		},
 		"the agent has never answered": {
-			polls: []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
-			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
+			polls:     []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
+			want:      workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
+			wantKnown: true, wantChanges: 2,
 			// It takes a worker's time to find out, and the site is served.
 			wantAgain: time.Minute,
 		},
 		"a new commit while the agent does not answer": {
-			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 2), func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
-			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 2),
+				func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
+			want: workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2,
+			wantAgain: unsettledPeriod,
 		},
 		"a pod without an agent": {
 			polls: []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusNotFound }, nil, nil},
-			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true,
+			wantChanges: 1, wantAgain: time.Minute,
 		},
 		"something else than a commit": {
 			polls: []func(*fakePods){serves(commitA), serves("<html>"), nil},
@@ -392,7 +408,8 @@ func TestBackoff(t *testing.T) {
 	for range 8 {
 		waits = append(waits, f.poll(t))
 	}
-	want := []time.Duration{5 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 4 * time.Minute}
+	want := []time.Duration{5 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second,
+		80 * time.Second, 160 * time.Second, 4 * time.Minute}
 	if !slices.Equal(waits, want) {
 		t.Errorf("asked again after %v, want %v", waits, want)
 	}

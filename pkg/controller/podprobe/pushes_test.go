@@ -67,7 +67,8 @@ func (a *holdingAgent) set(served, prepared string) {
 	if served != a.served {
 		for _, other := range a.repository.agents {
 			if !other.had[served] {
-				a.repository.unfit = append(a.repository.unfit, fmt.Sprintf("%s serves %.40s, which %s lacks", a.name, served, other.name))
+				a.repository.unfit = append(a.repository.unfit,
+					fmt.Sprintf("%s serves %.40s, which %s lacks", a.name, served, other.name))
 			}
 		}
 	}
@@ -183,7 +184,8 @@ func TestPushesBetweenFetches(t *testing.T) {
 				names := []string{"a", "b", "c"}
 				for i, name := range names {
 					r.agents[name] = &holdingAgent{
-						repository: r, name: name, served: commitOf(1), had: map[string]bool{commitOf(1): true}, changed: make(chan struct{}),
+						repository: r, name: name, served: commitOf(1), had: map[string]bool{commitOf(1): true},
+						changed:  make(chan struct{}),
 						nextPoll: time.Now().Add(pollPeriod + time.Duration(i)*test.apart), wanted: make(chan struct{}, 1),
 					}
 				}

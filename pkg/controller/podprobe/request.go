@@ -43,7 +43,8 @@ func (p *Prober) requestStatus(ctx context.Context, pod *corev1.Pod, a ask) (cod
 		}
 	}
 	code, body, err = p.Client.Get(ctx, pod, made)
-	if err != nil || !needsSignature || code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
+	if err != nil || !needsSignature || code != http.StatusUnauthorized && code != http.StatusForbidden &&
+		code != http.StatusTooManyRequests {
 		return code, body, err
 	}
 	klog.FromContext(ctx).V(2).Info("Pod refuses a signed request", "pod", klog.KObj(pod), "status", code)

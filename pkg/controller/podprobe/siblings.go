@@ -21,7 +21,8 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 	for uid := range p.siblings[website] {
 		other := p.pods[uid]
 		// One that is requested to sync, or to serve a commit, fetches already.
-		if !other.known || other.Commit == commit || other.prepared == commit || other.expected == commit || other.isDeploying() {
+		if !other.known || other.Commit == commit || other.prepared == commit || other.expected == commit ||
+			other.isDeploying() {
 			continue
 		}
 		other.expected, other.unchanged = commit, 0

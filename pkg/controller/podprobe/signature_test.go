@@ -45,11 +45,13 @@ func (g *guardedPods) Get(_ context.Context, pod *corev1.Pod, request Request) (
 	defer g.mu.Unlock()
 	g.made = append(g.made, request)
 	if requests.NeedsSignature(request.Query) {
-		if err := requests.Verify(requests.PublicKeysOf(signingKey), string(pod.UID), request.Signature, request.Query, time.Now()); err != nil {
+		if err := requests.Verify(requests.PublicKeysOf(signingKey), string(pod.UID), request.Signature, request.Query,
+			time.Now()); err != nil {
 			return g.refusal, []byte(err.Error()), nil
 		}
 	}
-	return http.StatusOK, []byte(`{"revision": "1.2", "commit": "` + commitA + `", "lastContact": "2026-11-23T12:00:00Z"}`), nil
+	return http.StatusOK, []byte(`{"revision": "1.2", "commit": "` + commitA + `", "lastContact": ` +
+		`"2026-11-23T12:00:00Z"}`), nil
 }
 
 // TestRequestsAreSigned: requests that change something are signed for their pod, and only
@@ -66,12 +68,18 @@ func TestRequestsAreSigned(t *testing.T) {
 		// want are the encoded parameters of each request.
 		want []string
 	}{
-		"nothing to sign":      {ask: ask{wait: time.Second, after: "1.1"}, sign: signAs(signingKey), want: []string{"after=1.1&wait=1s"}},
-		"signed":               {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(signingKey), want: []string{"after=1.1&hold=true&wait=1s"}},
-		"an unknown key":       {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(unknown), refusal: 403, want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
-		"no key":               {ask: ask{wait: time.Second, after: "1.1", hold: true}, refusal: 401, want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
-		"too many requests":    {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(unknown), refusal: 429, want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
-		"of a refused release": {ask: ask{wait: time.Second, after: "1.1", release: commitA}, sign: signAs(unknown), refusal: 403, want: []string{"after=1.1&release=" + commitA + "&wait=1s", ""}},
+		"nothing to sign": {ask: ask{wait: time.Second, after: "1.1"}, sign: signAs(signingKey),
+			want: []string{"after=1.1&wait=1s"}},
+		"signed": {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(signingKey),
+			want: []string{"after=1.1&hold=true&wait=1s"}},
+		"an unknown key": {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(unknown), refusal: 403,
+			want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
+		"no key": {ask: ask{wait: time.Second, after: "1.1", hold: true}, refusal: 401,
+			want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
+		"too many requests": {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(unknown), refusal: 429,
+			want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
+		"of a refused release": {ask: ask{wait: time.Second, after: "1.1", release: commitA}, sign: signAs(unknown),
+			refusal: 403, want: []string{"after=1.1&release=" + commitA + "&wait=1s", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := &guardedPods{refusal: test.refusal}

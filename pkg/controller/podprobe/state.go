@@ -65,5 +65,6 @@ func (s *state) update(a answer, err error, now time.Time) {
 // unsettled reports whether something is not right or not known yet. An agent that did not
 // answer once is probed again soon; one that never does need not be.
 func (s *state) unsettled() bool {
-	return !s.Reachable || s.Commit == "" || s.PathNotFound || s.Access != workload.AccessOpen || s.Failure != "" || s.expected != "" || s.silent > 0 && s.silent < unreachableAfter
+	return !s.Reachable || s.Commit == "" || s.PathNotFound || s.Access != workload.AccessOpen || s.Failure != "" ||
+		s.expected != "" || s.silent > 0 && s.silent < unreachableAfter
 }

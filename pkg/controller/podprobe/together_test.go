@@ -50,7 +50,9 @@ type replica struct {
 
 func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	command := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
+	command := exec.Command(
+		"git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...,
+	)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, output)
@@ -120,7 +122,8 @@ func (r *replica) start(t *testing.T, repository string, polls bool, hold time.D
 	t.Helper()
 	dir := t.TempDir()
 	r.site = filepath.Join(dir, "site")
-	if err := os.WriteFile(filepath.Join(dir, requests.KeysFile), []byte(requests.PublicKeysOf(signingKey).String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, requests.KeysFile), []byte(requests.PublicKeysOf(signingKey).String()),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	a, err := agent.New(agent.Config{
@@ -252,12 +255,13 @@ func startFollowed(t *testing.T, hold time.Duration) *followed {
 		f.replicas = append(f.replicas, r)
 	}
 	slices.SortFunc(f.replicas, func(r, other *replica) int { return strings.Compare(r.pod.Name, other.pod.Name) })
-	f.Prober = New(Config{Period: time.Minute, Clock: clock.RealClock{}, Workers: 2, Share: 2, Sign: signAs(signingKey), Client: &httpClient{
-		client: directClient(), timeout: testTimeout,
-		url: func(pod *corev1.Pod, request Request) string {
-			return urls[pod.Name] + request.Path + "?" + request.Query.Encode()
-		},
-	}})
+	f.Prober = New(Config{Period: time.Minute, Clock: clock.RealClock{}, Workers: 2, Share: 2, Sign: signAs(signingKey),
+		Client: &httpClient{
+			client: directClient(), timeout: testTimeout,
+			url: func(pod *corev1.Pod, request Request) string {
+				return urls[pod.Name] + request.Path + "?" + request.Query.Encode()
+			},
+		}})
 	f.maxHold = longTime
 	waitFor(t, "all serve the first commit", func() bool {
 		return !slices.ContainsFunc(f.replicas, func(r *replica) bool { return r.current() != first })
@@ -345,7 +349,8 @@ func TestPushBetweenTwoFetches(t *testing.T) {
 		}
 		f.waitKnown(t, later)
 	}
-	t.Errorf("in none of %d attempts did all replicas prepare the later commit before one served it, or the earlier one", attempts)
+	t.Errorf("in none of %d attempts did all replicas prepare the later commit before one served it, or the earlier one",
+		attempts)
 }
 
 // switchedTogether reports whether all replicas had prepared a commit before one served it.

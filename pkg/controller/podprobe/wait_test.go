@@ -116,7 +116,8 @@ func TestWaitsAreBounded(t *testing.T) {
 				time.Sleep(time10m)
 				test.pods.mu.Lock()
 				defer test.pods.mu.Unlock()
-				t.Logf("%d requests to %d pods in ten minutes, %d waited at a time", test.pods.requests, test.n, test.pods.mostWaited)
+				t.Logf("%d requests to %d pods in ten minutes, %d waited at a time", test.pods.requests, test.n,
+					test.pods.mostWaited)
 				if limit := test.n * (test.want + 2); test.pods.requests > limit {
 					t.Errorf("%d requests, want %d at most", test.pods.requests, limit)
 				}

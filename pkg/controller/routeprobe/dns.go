@@ -34,11 +34,13 @@ func (r *requester) elsewhere(ctx context.Context, addresses []string, host stri
 			wanted = append(wanted, resolved...)
 		}
 	}
-	if len(wanted) == 0 || slices.ContainsFunc(found, func(address string) bool { return slices.ContainsFunc(wanted, sameAddress(address)) }) {
+	if len(wanted) == 0 || slices.ContainsFunc(found,
+		func(address string) bool { return slices.ContainsFunc(wanted, sameAddress(address)) }) {
 		return ""
 	}
 	slices.Sort(found)
-	return fmt.Sprintf("DNS of %s leads to %s, not to %s", host, strings.Join(short(found), ", "), strings.Join(short(addresses), ", "))
+	return fmt.Sprintf("DNS of %s leads to %s, not to %s", host, strings.Join(short(found), ", "),
+		strings.Join(short(addresses), ", "))
 }
 
 // absolute returns a name that is not looked up in the search domains of the pod, of which one may have a record for

@@ -95,8 +95,10 @@ func New(config Config) *Prober {
 		changed:   config.Changed,
 		clock:     config.Clock,
 		fair:      fair,
-		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock, Queue: storage}),
-		known:     map[cache.ObjectName]*observed{},
+		queue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock, Queue: storage},
+		),
+		known: map[cache.ObjectName]*observed{},
 	}
 }
 

@@ -36,7 +36,8 @@ var shop = cache.NewObjectName("default", "shop")
 func targetOf(hosts ...string) Target {
 	var target Target
 	for _, host := range hosts {
-		target.Hosts = append(target.Hosts, Host{Name: host, Gateways: []Gateway{{Addresses: []string{"192.0.2.1"}, Endpoints: []Endpoint{{Port: 80}}}}})
+		target.Hosts = append(target.Hosts,
+			Host{Name: host, Gateways: []Gateway{{Addresses: []string{"192.0.2.1"}, Endpoints: []Endpoint{{Port: 80}}}}})
 	}
 	return target
 }
@@ -52,7 +53,8 @@ func atAddresses(target Target, addresses ...string) {
 func newGateway() (*gateway, func()) {
 	g := &gateway{start: time.Now(), header: "Website-Commit: " + testCommit}
 	g.Prober = New(Config{
-		Changed: g.changed, Clock: clock.RealClock{}, Resolver: names{"a.example.com": {"192.0.2.1"}, "b.example.com": {"192.0.2.1"}},
+		Changed: g.changed, Clock: clock.RealClock{},
+		Resolver: names{"a.example.com": {"192.0.2.1"}, "b.example.com": {"192.0.2.1"}},
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			g.mu.Lock()
 			g.requests = append(g.requests, int(time.Since(g.start).Seconds()))
@@ -120,7 +122,8 @@ func TestPeriods(t *testing.T) {
 		check(t, "nothing is wanted", g.after(time.Minute))
 		g.Want(shop, targetOf("a.example.com"), false)
 		check(t, "well", g.after(130*time.Second), 60, 120, 180)
-		if known := g.Want(shop, targetOf("a.example.com"), false); known["a.example.com"].Commit != testCommit || g.changes != 1 {
+		if known := g.Want(shop, targetOf("a.example.com"), false); known["a.example.com"].Commit != testCommit ||
+			g.changes != 1 {
 			t.Errorf("%+v is known after %d changes, want the commit and one change", known, g.changes)
 		}
 		check(t, "the same target", g.after(time.Second))
@@ -128,7 +131,8 @@ func TestPeriods(t *testing.T) {
 		g.header = "Server: other"
 		g.Want(shop, targetOf("a.example.com"), true)
 		check(t, "asked for, and failing", g.after(25*time.Second), 191, 201, 211)
-		if known := g.Want(shop, targetOf("a.example.com"), false); !strings.Contains(known["a.example.com"].Failure, "not from a pod of the site") || g.changes != 2 {
+		if known := g.Want(shop, targetOf("a.example.com"), false); !strings.Contains(known["a.example.com"].Failure,
+			"not from a pod of the site") || g.changes != 2 {
 			t.Errorf("%+v is known after %d changes, want the failure and two changes", known, g.changes)
 		}
 
@@ -140,7 +144,8 @@ func TestPeriods(t *testing.T) {
 	})
 }
 
-// TestSpecsThatChangeOften: a user who changes a spec many times a second does not have the hosts probed as often, whether
+// TestSpecsThatChangeOften: a user who changes a spec many times a second does not have the hosts probed as often,
+// whether
 // the hosts stay, are others each time, or are removed in between.
 func TestSpecsThatChangeOften(t *testing.T) {
 	const most = 60/2 + promptBurst + 60/10 + 1

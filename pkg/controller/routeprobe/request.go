@@ -38,7 +38,8 @@ type Resolver interface {
 	LookupHost(ctx context.Context, host string) ([]string, error)
 }
 
-// probe returns what it finds of a host: at the first Gateway that does not serve it, or else at the first one. One that
+// probe returns what it finds of a host: at the first Gateway that does not serve it, or else at the first one. One
+// that
 // does not answer takes no more than its share of the time.
 func (r *requester) probe(ctx context.Context, host Host) Result {
 	if len(host.Gateways) == 0 {
@@ -167,7 +168,8 @@ func (result *Result) judge(response *http.Response, host Host, site string) {
 			result.URL = site
 			return
 		}
-		result.Failure = fmt.Sprintf("%s answers with status %d instead of a redirect to %s", site, response.StatusCode, host.RedirectedTo)
+		result.Failure = fmt.Sprintf("%s answers with status %d instead of a redirect to %s", site, response.StatusCode,
+			host.RedirectedTo)
 		return
 	}
 	commit := response.Header.Get(commitHeader)
@@ -189,9 +191,13 @@ var errNoCertificate = &certificateError{"the server presents no certificate"}
 func (r *requester) verify(certificate *x509.Certificate, host string) error {
 	switch now := r.now(); {
 	case now.After(certificate.NotAfter):
-		return &certificateError{fmt.Sprintf("the certificate expired at %s", certificate.NotAfter.UTC().Format(time.RFC3339))}
+		return &certificateError{
+			fmt.Sprintf("the certificate expired at %s", certificate.NotAfter.UTC().Format(time.RFC3339)),
+		}
 	case now.Before(certificate.NotBefore):
-		return &certificateError{fmt.Sprintf("the certificate is valid from %s", certificate.NotBefore.UTC().Format(time.RFC3339))}
+		return &certificateError{
+			fmt.Sprintf("the certificate is valid from %s", certificate.NotBefore.UTC().Format(time.RFC3339)),
+		}
 	}
 	if err := certificate.VerifyHostname(host); err != nil {
 		return &certificateError{"the certificate is for other names"}

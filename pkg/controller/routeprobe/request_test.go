@@ -78,18 +78,29 @@ func TestProbe(t *testing.T) {
 		failure, dns string
 		invalid      bool
 	}{
-		"the site":              {handler: site, name: host, begins: -hour, ends: hour},
-		"without TLS":           {handler: site, plain: true},
-		"a page that is absent": {handler: serving("Website-Commit", testCommit, http.StatusNotFound), name: host, begins: -hour, ends: hour},
-		"something else":        {handler: serving("", "", http.StatusOK), name: host, begins: -hour, ends: hour, failure: "not from a pod of the site"},
-		"no commit":             {handler: serving("Website-Commit", "main", http.StatusOK), name: host, begins: -hour, ends: hour, failure: "not from a pod of the site"},
-		"expired":               {handler: site, name: host, begins: -2 * hour, ends: -hour, failure: "the certificate expired at", invalid: true},
-		"not valid yet":         {handler: site, name: host, begins: hour, ends: 2 * hour, failure: "the certificate is valid from", invalid: true},
-		"for another name":      {handler: site, name: "other.example.com", begins: -hour, ends: hour, failure: "the certificate is for other names", invalid: true},
-		"redirected":            {handler: serving("Location", "https://www.example.com/", http.StatusMovedPermanently), name: host, begins: -hour, ends: hour, redirectedTo: "www.example.com"},
-		"redirected elsewhere":  {handler: serving("Location", "https://evil.example.com/", http.StatusMovedPermanently), name: host, begins: -hour, ends: hour, redirectedTo: "www.example.com", failure: "instead of a redirect to www.example.com"},
-		"DNS elsewhere":         {handler: site, name: host, begins: -hour, ends: hour, resolver: names{host: {"192.0.2.1"}}, dns: "DNS of shop.example.com leads to 192.0.2.1, not to 127.0.0.1"},
-		"no DNS":                {handler: site, name: host, begins: -hour, ends: hour, resolver: names{}, dns: "DNS has no address for shop.example.com"},
+		"the site":    {handler: site, name: host, begins: -hour, ends: hour},
+		"without TLS": {handler: site, plain: true},
+		"a page that is absent": {handler: serving("Website-Commit", testCommit, http.StatusNotFound), name: host,
+			begins: -hour, ends: hour},
+		"something else": {handler: serving("", "", http.StatusOK), name: host, begins: -hour, ends: hour,
+			failure: "not from a pod of the site"},
+		"no commit": {handler: serving("Website-Commit", "main", http.StatusOK), name: host, begins: -hour,
+			ends: hour, failure: "not from a pod of the site"},
+		"expired": {handler: site, name: host, begins: -2 * hour, ends: -hour,
+			failure: "the certificate expired at", invalid: true},
+		"not valid yet": {handler: site, name: host, begins: hour, ends: 2 * hour,
+			failure: "the certificate is valid from", invalid: true},
+		"for another name": {handler: site, name: "other.example.com", begins: -hour, ends: hour,
+			failure: "the certificate is for other names", invalid: true},
+		"redirected": {handler: serving("Location", "https://www.example.com/", http.StatusMovedPermanently),
+			name: host, begins: -hour, ends: hour, redirectedTo: "www.example.com"},
+		"redirected elsewhere": {handler: serving("Location", "https://evil.example.com/", http.StatusMovedPermanently),
+			name: host, begins: -hour, ends: hour, redirectedTo: "www.example.com",
+			failure: "instead of a redirect to www.example.com"},
+		"DNS elsewhere": {handler: site, name: host, begins: -hour, ends: hour, resolver: names{host: {"192.0.2.1"}},
+			dns: "DNS of shop.example.com leads to 192.0.2.1, not to 127.0.0.1"},
+		"no DNS": {handler: site, name: host, begins: -hour, ends: hour, resolver: names{},
+			dns: "DNS has no address for shop.example.com"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +110,9 @@ func TestProbe(t *testing.T) {
 				server.Start()
 			} else {
 				ends = testNow.Add(test.ends)
-				server.TLS = &tls.Config{Certificates: []tls.Certificate{certificateOf(t, test.name, testNow.Add(test.begins), ends)}}
+				server.TLS = &tls.Config{
+					Certificates: []tls.Certificate{certificateOf(t, test.name, testNow.Add(test.begins), ends)},
+				}
 				server.StartTLS()
 			}
 			defer server.Close()
@@ -109,9 +122,17 @@ func TestProbe(t *testing.T) {
 			}
 			r := &requester{resolver: resolver, dial: (&net.Dialer{}).DialContext, now: func() time.Time { return testNow }}
 			port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
-			got := r.probe(t.Context(), Host{Name: host, Gateways: []Gateway{{Addresses: []string{address}, Endpoints: []Endpoint{{TLS: !test.plain, Port: port}}}}, RedirectedTo: test.redirectedTo})
-			if (got.Failure == "") != (test.failure == "") || !strings.Contains(got.Failure, test.failure) || got.InvalidCertificate != test.invalid {
-				t.Errorf("failure %q (certificate %t), want %q (%t)", got.Failure, got.InvalidCertificate, test.failure, test.invalid)
+			got := r.probe(
+				t.Context(), Host{
+					Name: host, Gateways: []Gateway{
+						{Addresses: []string{address}, Endpoints: []Endpoint{{TLS: !test.plain, Port: port}}},
+					}, RedirectedTo: test.redirectedTo,
+				},
+			)
+			if (got.Failure == "") != (test.failure == "") || !strings.Contains(got.Failure, test.failure) ||
+				got.InvalidCertificate != test.invalid {
+				t.Errorf("failure %q (certificate %t), want %q (%t)", got.Failure, got.InvalidCertificate,
+					test.failure, test.invalid)
 			}
 			if test.failure == "" && (got.URL == "" || (got.Commit == testCommit) != (test.redirectedTo == "")) {
 				t.Errorf("found at %q with commit %q", got.URL, got.Commit)
@@ -156,17 +177,26 @@ func TestLargeHeader(t *testing.T) {
 				w.Header().Set(commitHeader, testCommit)
 				w.Header().Set("X-Padding", strings.Repeat("x", test.size))
 			}))
-			server.TLS = &tls.Config{Certificates: []tls.Certificate{certificateOf(t, host, testNow.Add(-time.Hour), testNow.Add(time.Hour))}}
+			server.TLS = &tls.Config{
+				Certificates: []tls.Certificate{certificateOf(t, host, testNow.Add(-time.Hour), testNow.Add(time.Hour))},
+			}
 			server.EnableHTTP2 = protocol == "HTTP/2.0"
 			server.Config.ErrorLog = log.New(io.Discard, "", 0) // It is cut off.
 			server.StartTLS()
 			var read atomic.Int64
-			r := &requester{resolver: names{host: {"127.0.0.1"}}, now: func() time.Time { return testNow }, dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-				connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
-				return countingConn{connection, &read}, err
-			}}
+			r := &requester{resolver: names{host: {"127.0.0.1"}}, now: func() time.Time { return testNow },
+				dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+					connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+					return countingConn{connection, &read}, err
+				}}
 			port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
-			got := r.probe(t.Context(), Host{Name: host, Gateways: []Gateway{{Addresses: []string{"127.0.0.1"}, Endpoints: []Endpoint{{TLS: true, Port: port}}}}})
+			got := r.probe(
+				t.Context(), Host{
+					Name: host, Gateways: []Gateway{
+						{Addresses: []string{"127.0.0.1"}, Endpoints: []Endpoint{{TLS: true, Port: port}}},
+					},
+				},
+			)
 			server.Close()
 			if (got.Failure != "") != test.failure || (got.Commit == "") != test.failure {
 				t.Errorf("%s by %s: failure %q, commit %q", name, protocol, got.Failure, got.Commit)
@@ -181,16 +211,24 @@ func TestLargeHeader(t *testing.T) {
 // TestOnlyTheAddressIsDialled: whatever a host resolves to.
 func TestOnlyTheAddressIsDialled(t *testing.T) {
 	var dialled []string
-	r := &requester{resolver: names{"shop.example.com": {"169.254.169.254"}}, now: time.Now, dial: func(_ context.Context, _, address string) (net.Conn, error) {
-		dialled = append(dialled, address)
-		return nil, net.ErrClosed
-	}}
-	got := r.probe(t.Context(), Host{Name: "shop.example.com", Gateways: []Gateway{{Addresses: []string{"192.0.2.1", "192.0.2.2"}, Endpoints: []Endpoint{{TLS: true, Port: 443}, {Port: 80}}}}})
+	r := &requester{resolver: names{"shop.example.com": {"169.254.169.254"}}, now: time.Now,
+		dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialled = append(dialled, address)
+			return nil, net.ErrClosed
+		}}
+	got := r.probe(
+		t.Context(), Host{
+			Name: "shop.example.com", Gateways: []Gateway{{Addresses: []string{"192.0.2.1", "192.0.2.2"},
+				Endpoints: []Endpoint{{TLS: true, Port: 443}, {Port: 80}}}},
+		},
+	)
 	want := "192.0.2.1:443 192.0.2.2:443 192.0.2.1:80 192.0.2.2:80"
 	if strings.Join(dialled, " ") != want || got.Failure == "" {
 		t.Errorf("dialled %v with failure %q, want %s", dialled, got.Failure, want)
 	}
-	if got := r.probe(t.Context(), Host{Name: "shop.example.com", Gateways: []Gateway{{Endpoints: []Endpoint{{Port: 80}}}}}); !strings.Contains(got.Failure, "no address yet") {
+	if got := r.probe(
+		t.Context(), Host{Name: "shop.example.com", Gateways: []Gateway{{Endpoints: []Endpoint{{Port: 80}}}}},
+	); !strings.Contains(got.Failure, "no address yet") {
 		t.Errorf("without an address: %q", got.Failure)
 	}
 }
@@ -207,7 +245,8 @@ func TestSeveralGateways(t *testing.T) {
 			}
 			return dial(ctx, network, address)
 		}
-		good, bad := Gateway{Name: "good", Addresses: []string{"192.0.2.1"}, Endpoints: []Endpoint{{Port: 80}}}, Gateway{Name: "bad", Addresses: []string{"198.51.100.1"}, Endpoints: []Endpoint{{Port: 80}}}
+		good, bad := Gateway{Name: "good", Addresses: []string{"192.0.2.1"}, Endpoints: []Endpoint{{Port: 80}}},
+			Gateway{Name: "bad", Addresses: []string{"198.51.100.1"}, Endpoints: []Endpoint{{Port: 80}}}
 		for name, test := range map[string]struct {
 			gateways []Gateway
 			url      string
@@ -228,7 +267,8 @@ func TestSeveralGateways(t *testing.T) {
 
 func TestEarlier(t *testing.T) {
 	first, second := time.Unix(1, 0), time.Unix(2, 0)
-	for _, test := range []struct{ a, b, want time.Time }{{}, {a: first, want: first}, {b: first, want: first}, {first, second, first}, {second, first, first}} {
+	for _, test := range []struct{ a, b, want time.Time }{{}, {a: first, want: first}, {b: first, want: first},
+		{first, second, first}, {second, first, first}} {
 		if got := earlier(test.a, test.b); got != test.want {
 			t.Errorf("of %v and %v: %v, want %v", test.a, test.b, got, test.want)
 		}

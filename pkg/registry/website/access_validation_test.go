@@ -22,5 +22,6 @@ func usersOf(secret string) website.WebsiteAccess {
 var accessCases = map[string]specCase{
 	"users":                {tweak: withUsers("readers")},
 	"users without a name": {tweak: withUsers(""), want: []string{"spec.access.basicAuth.secretRef.name: Required value"}},
-	"users of no Secret":   {tweak: withUsers("a b"), want: []string{`spec.access.basicAuth.secretRef.name: Invalid value: "a b": ` + mustBeName}},
+	"users of no Secret": {tweak: withUsers("a b"),
+		want: []string{`spec.access.basicAuth.secretRef.name: Invalid value: "a b": ` + mustBeName}},
 }

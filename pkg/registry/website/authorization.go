@@ -35,9 +35,11 @@ type StoredWebsite func(ctx context.Context, name string) (*website.Website, err
 
 // NewFieldAuthorizer returns one that uses authorizer, and finds the Websites of previews by
 // stored. It returns an error if authorizer is nil, since nothing would be rejected.
-func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules FieldRules, stored StoredWebsite) (*FieldAuthorizer, error) {
+func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules FieldRules,
+	stored StoredWebsite) (*FieldAuthorizer, error) {
 	if authorizer == nil {
-		return nil, errors.New("no authorizer is configured, so fields of Websites cannot be authorized: configure authorization")
+		return nil, errors.New("no authorizer is configured, so fields of Websites cannot be authorized: configure " +
+			"authorization")
 	}
 	return &FieldAuthorizer{authorizer: authorizer, rules: rules, stored: stored}, nil
 }
@@ -139,7 +141,8 @@ func warnOfMissing(ctx context.Context, p permission, missing string, err error)
 
 // allows does not read the object, so that the answer does not reveal whether it
 // exists. It returns an error if the authorizer does not answer.
-func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, namespace string, p permission) (bool, error) {
+func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, namespace string,
+	p permission) (bool, error) {
 	decision, _, err := a.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User:            requester,
 		Verb:            p.verb,
@@ -155,7 +158,9 @@ func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, names
 		// As in the authorization of requests, an error is ignored then.
 		return true, nil
 	case err != nil:
-		unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("%s: whether the user has %s in namespace %q is unknown, retry: %v", p.path, p, namespace, err))
+		unavailable := apierrors.NewServiceUnavailable(
+			fmt.Sprintf("%s: whether the user has %s in namespace %q is unknown, retry: %v", p.path, p, namespace, err),
+		)
 		unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 		return false, unavailable
 	}

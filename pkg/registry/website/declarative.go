@@ -21,7 +21,8 @@ import (
 // validationErrs and returns all of them with the field paths of the requested
 // version. The rules are always those of v1beta1, which has all fields: those that
 // v1alpha1 carries in an annotation have been unpacked by now.
-func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime.Object, validationErrs field.ErrorList, opType operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
+func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime.Object, validationErrs field.ErrorList,
+	opType operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
 	info := genericapirequest.RequestInfo{}
 	if given, ok := genericapirequest.RequestInfoFrom(ctx); ok {
 		info = *given

@@ -18,7 +18,8 @@ func TestManyErrors(t *testing.T) {
 	many := func(w *website.Website) {
 		w.Spec.Hosts, w.Labels = nil, map[string]string{}
 		for i := range 30_000 {
-			w.Spec.Hosts = append(w.Spec.Hosts, website.WebsiteHost{Name: "invalid-" + strconv.Itoa(i), Role: website.HostRoleAlias})
+			w.Spec.Hosts = append(w.Spec.Hosts, website.WebsiteHost{Name: "invalid-" + strconv.Itoa(i),
+				Role: website.HostRoleAlias})
 			w.Labels["invalid/"+strconv.Itoa(i)+"/"] = ""
 		}
 		w.Spec.Previews = &website.WebsitePreviews{}
@@ -30,7 +31,8 @@ func TestManyErrors(t *testing.T) {
 	updated.ResourceVersion = "1"
 	for name, err := range map[string]error{
 		"creation": rest.BeforeCreate(strategy, requestContext("v1beta1", ""), newWebsite(many)),
-		"update":   rest.BeforeUpdate(strategy, requestContext("v1beta1", ""), updated, newWebsite(func(w *website.Website) { w.ResourceVersion = "1" })),
+		"update": rest.BeforeUpdate(strategy, requestContext("v1beta1", ""), updated,
+			newWebsite(func(w *website.Website) { w.ResourceVersion = "1" })),
 	} {
 		status, ok := err.(apierrors.APIStatus)
 		if !ok || !apierrors.IsInvalid(err) {

@@ -50,7 +50,8 @@ func (r FieldRules) validate(spec, old *website.WebsiteSpec) field.ErrorList {
 		if present && before == spec.Service.Annotations[key] || r.allowsServiceAnnotation(key) {
 			continue
 		}
-		errs = append(errs, field.Forbidden(path.Key(key), "is not allowed in this cluster: remove it, or add its key to --allowed-service-annotations of website-apiserver"))
+		errs = append(errs, field.Forbidden(path.Key(key), "is not allowed in this cluster: remove it, or add its key to "+
+			"--allowed-service-annotations of website-apiserver"))
 	}
 	return errs
 }

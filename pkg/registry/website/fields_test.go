@@ -26,7 +26,8 @@ func TestEveryFieldHasACase(t *testing.T) {
 		if len(want) > 0 {
 			return
 		}
-		for _, field := range append(apiFields("spec", reflect.ValueOf(versioned.Spec)), apiFields("status", reflect.ValueOf(versioned.Status))...) {
+		for _, field := range append(apiFields("spec", reflect.ValueOf(versioned.Spec)),
+			apiFields("status", reflect.ValueOf(versioned.Status))...) {
 			accepted[field.path] = accepted[field.path] || field.set
 		}
 	}
@@ -57,7 +58,8 @@ func TestEveryFieldHasACase(t *testing.T) {
 
 // serverOnly are the fields that no client can set.
 var serverOnly = map[string]bool{
-	"status.sync.lastRequest": true, "status.sync.lastRequest.id": true, "status.sync.lastRequest.time": true, "status.sync.lastRequest.by": true, "status.sync.lastRequest.commit": true,
+	"status.sync.lastRequest": true, "status.sync.lastRequest.id": true, "status.sync.lastRequest.time": true,
+	"status.sync.lastRequest.by": true, "status.sync.lastRequest.commit": true,
 }
 
 // index is a list's index or a map's key in the path of a field.

@@ -70,7 +70,8 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 		required = append(required, permission{path: r.path, verb: "get", resource: r.resource, name: r.name})
 	}
 	onWebsite := func(verb string, path ...string) {
-		required = append(required, permission{path: field.NewPath("spec", path...), verb: verb, resource: websites, name: w.Name})
+		required = append(required, permission{path: field.NewPath("spec", path...), verb: verb,
+			resource: websites, name: w.Name})
 	}
 	service, scheduling := w.Spec.Service, w.Spec.Scheduling
 	if service.Type != website.ServiceTypeClusterIP && service.Type != before.Service.Type {
@@ -86,7 +87,8 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 	onHost := func(name string, path *field.Path) {
 		if rules.HostAuthorization == HostAuthorizationWarn || rules.HostAuthorization == HostAuthorizationEnforce {
 			required = append(required, permission{
-				path: path, verb: verbUse, resource: websiteHosts, name: name, warnOnly: rules.HostAuthorization == HostAuthorizationWarn,
+				path: path, verb: verbUse, resource: websiteHosts, name: name,
+				warnOnly: rules.HostAuthorization == HostAuthorizationWarn,
 			})
 		}
 	}

@@ -13,9 +13,10 @@ import (
 
 func TestRequiredPermissions(t *testing.T) {
 	const (
-		exposeType, exposePort = "expose websites kubia for spec.service.type", "expose websites kubia for spec.service.nodePort"
-		schedule               = "schedule websites kubia for spec.scheduling.tolerations"
-		get                    = "get secrets key for spec.source.git.secretRef"
+		exposeType, exposePort = "expose websites kubia for spec.service.type",
+			"expose websites kubia for spec.service.nodePort"
+		schedule = "schedule websites kubia for spec.scheduling.tolerations"
+		get      = "get secrets key for spec.source.git.secretRef"
 	)
 	type tweak = func(*website.Website)
 	service := func(kind website.ServiceType, port int32) tweak {
@@ -25,7 +26,8 @@ func TestRequiredPermissions(t *testing.T) {
 	tolerating := func(keys ...string) tweak {
 		return func(w *website.Website) {
 			for _, key := range keys {
-				w.Spec.Scheduling.Tolerations = append(w.Spec.Scheduling.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+				w.Spec.Scheduling.Tolerations = append(w.Spec.Scheduling.Tolerations,
+					corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 			}
 		}
 	}
@@ -61,26 +63,39 @@ func TestRequiredPermissions(t *testing.T) {
 		// anyHost is true where hosts are not authorized.
 		anyHost bool
 	}{
-		"new: defaults":           {updated: func(*website.Website) {}},
-		"new: LoadBalancer":       {updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
-		"new: any node port":      {updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
-		"new: node port":          {updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposeType, exposePort}},
-		"new: tolerations":        {updated: tolerating("gpu", "edge"), want: []string{schedule}},
-		"new: node selector":      {updated: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"a": "b"} }},
-		"new: everything":         {updated: all, want: []string{get, exposeType, exposePort, schedule}},
-		"new: CA of a ConfigMap":  {updated: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), want: []string{"get configmaps ca for spec.source.git.caRef"}},
-		"CA of another ConfigMap": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{ConfigMapName: "cb", Key: "k"}), want: []string{"get configmaps cb for spec.source.git.caRef"}},
-		"CA of a Secret instead":  {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "k"}), want: []string{"get secrets ca for spec.source.git.caRef"}},
-		"CA of another key":       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "l"}), want: []string{"get secrets ca for spec.source.git.caRef"}},
+		"new: defaults":      {updated: func(*website.Website) {}},
+		"new: LoadBalancer":  {updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
+		"new: any node port": {updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
+		"new: node port": {updated: service(website.ServiceTypeNodePort, 30080),
+			want: []string{exposeType, exposePort}},
+		"new: tolerations": {updated: tolerating("gpu", "edge"), want: []string{schedule}},
+		"new: node selector": {updated: func(w *website.Website) {
+			w.Spec.Scheduling.NodeSelector = map[string]string{"a": "b"}
+		}},
+		"new: everything": {updated: all, want: []string{get, exposeType, exposePort, schedule}},
+		"new: CA of a ConfigMap": {updated: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}),
+			want: []string{"get configmaps ca for spec.source.git.caRef"}},
+		"CA of another ConfigMap": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}),
+			updated: certified(website.CAReference{ConfigMapName: "cb", Key: "k"}),
+			want:    []string{"get configmaps cb for spec.source.git.caRef"}},
+		"CA of a Secret instead": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}),
+			updated: certified(website.CAReference{SecretName: "ca", Key: "k"}),
+			want:    []string{"get secrets ca for spec.source.git.caRef"}},
+		"CA of another key": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}),
+			updated: certified(website.CAReference{SecretName: "ca", Key: "l"}),
+			want:    []string{"get secrets ca for spec.source.git.caRef"}},
 		"CA unchanged": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(w *website.Website) {
 			certified(website.CAReference{SecretName: "ca", Key: "k"})(w)
 			w.Spec.Source.Git.Repository = "https://other/x"
 		}},
-		"CA next to credentials":           {old: private, updated: privateWith("ca"), want: []string{get, "get configmaps ca for spec.source.git.caRef"}},
-		"another CA next to credentials":   {old: privateWith("ca"), updated: privateWith("cb"), want: []string{get, "get configmaps cb for spec.source.git.caRef"}},
+		"CA next to credentials": {old: private, updated: privateWith("ca"),
+			want: []string{get, "get configmaps ca for spec.source.git.caRef"}},
+		"another CA next to credentials": {old: privateWith("ca"), updated: privateWith("cb"),
+			want: []string{get, "get configmaps cb for spec.source.git.caRef"}},
 		"CA removed next to credentials":   {old: privateWith("ca"), updated: private, want: []string{get}},
 		"CA unchanged next to credentials": {old: privateWith("ca"), updated: privateWith("ca")},
-		"CA removed":                       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(*website.Website) {}},
+		"CA removed": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}),
+			updated: func(*website.Website) {}},
 		"a pin, of what was not published": {old: private, updated: pinned("c"), want: []string{get}},
 		"a pin, of the history":            {old: private, updated: pinned("b")},
 		"a pin, of what is served":         {old: private, updated: pinned("a")},
@@ -91,41 +106,64 @@ func TestRequiredPermissions(t *testing.T) {
 			tls(w)
 			w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, Domain: "example.com"}
 		}, want: []string{"get secrets tls for spec.tls.secretRef", "create websites  for spec.previews"}, anyHost: true},
-		"unchanged":                    {old: all, updated: all},
-		"content changed":              {old: all, updated: func(w *website.Website) { all(w); w.Spec.Source.Path = "docs"; w.Spec.Replicas = ptr.To[int32](5) }},
-		"becomes LoadBalancer":         {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
-		"LoadBalancer no longer":       {old: service(website.ServiceTypeLoadBalancer, 30080), updated: service(website.ServiceTypeClusterIP, 0)},
-		"LoadBalancer to NodePort":     {old: service(website.ServiceTypeLoadBalancer, 30080), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposeType}},
-		"ClusterIP becomes NodePort":   {old: service(website.ServiceTypeClusterIP, 0), updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
-		"NodePort unchanged":           {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeNodePort, 0)},
-		"node port set":                {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
-		"node port changed":            {old: service(website.ServiceTypeNodePort, 30081), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
-		"node port removed":            {old: service(website.ServiceTypeNodePort, 30081), updated: service(website.ServiceTypeNodePort, 0)},
-		"toleration added":             {old: tolerating("gpu"), updated: tolerating("gpu", "edge"), want: []string{schedule}},
+		"unchanged": {old: all, updated: all},
+		"content changed": {old: all,
+			updated: func(w *website.Website) { all(w); w.Spec.Source.Path = "docs"; w.Spec.Replicas = ptr.To[int32](5) }},
+		"becomes LoadBalancer": {old: service(website.ServiceTypeNodePort, 0),
+			updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
+		"LoadBalancer no longer": {old: service(website.ServiceTypeLoadBalancer, 30080),
+			updated: service(website.ServiceTypeClusterIP, 0)},
+		"LoadBalancer to NodePort": {old: service(website.ServiceTypeLoadBalancer, 30080),
+			updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposeType}},
+		"ClusterIP becomes NodePort": {old: service(website.ServiceTypeClusterIP, 0),
+			updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
+		"NodePort unchanged": {old: service(website.ServiceTypeNodePort, 0),
+			updated: service(website.ServiceTypeNodePort, 0)},
+		"node port set": {old: service(website.ServiceTypeNodePort, 0),
+			updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"node port changed": {old: service(website.ServiceTypeNodePort, 30081),
+			updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"node port removed": {old: service(website.ServiceTypeNodePort, 30081),
+			updated: service(website.ServiceTypeNodePort, 0)},
+		"toleration added": {old: tolerating("gpu"), updated: tolerating("gpu", "edge"),
+			want: []string{schedule}},
 		"toleration removed":           {old: tolerating("gpu", "edge"), updated: tolerating("edge")},
 		"tolerations in another order": {old: tolerating("gpu", "edge"), updated: tolerating("edge", "gpu")},
 		"hosts added": {
 			old: hosts("a.example.com", "b.example.com"), updated: hosts("*.example.com", "b.example.com", "c.example.com"),
-			want: []string{"use websitehosts *.example.com for spec.hosts[0].name", "use websitehosts c.example.com for spec.hosts[2].name"},
+			want: []string{"use websitehosts *.example.com for spec.hosts[0].name",
+				"use websitehosts c.example.com for spec.hosts[2].name"},
 		},
-		"hosts in another order": {old: hosts("a.example.com", "b.example.com"), updated: hosts("b.example.com", "a.example.com")},
-		"hosts of a new Website": {updated: hosts("a.example.com"), want: []string{"use websitehosts a.example.com for spec.hosts[0].name"}},
-		"any host":               {updated: hosts("a.example.com"), anyHost: true},
+		"hosts in another order": {old: hosts("a.example.com", "b.example.com"),
+			updated: hosts("b.example.com", "a.example.com")},
+		"hosts of a new Website": {updated: hosts("a.example.com"),
+			want: []string{"use websitehosts a.example.com for spec.hosts[0].name"}},
+		"any host": {updated: hosts("a.example.com"), anyHost: true},
 		"service annotation added": {old: service(website.ServiceTypeLoadBalancer, 0), updated: func(w *website.Website) {
 			service(website.ServiceTypeLoadBalancer, 0)(w)
 			w.Spec.Service.Annotations = map[string]string{"example.com/a": "b"}
 		}, want: []string{"expose websites kubia for spec.service.annotations"}},
-		"service annotations removed from a load balancer": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: service(website.ServiceTypeLoadBalancer, 0),
-			want: []string{"expose websites kubia for spec.service.annotations"}},
-		"one of them": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a", "b"), updated: withAnnotations(website.ServiceTypeLoadBalancer, "b"),
-			want: []string{"expose websites kubia for spec.service.annotations"}},
-		"service annotations removed with it": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: service(website.ServiceTypeClusterIP, 0)},
-		"service annotations unchanged":       {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: withAnnotations(website.ServiceTypeLoadBalancer, "a")},
-		"users":                               {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuth.secretRef"}},
-		"users unchanged":                     {old: withUsers("readers"), updated: withUsers("readers")},
-		"other users":                         {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuth.secretRef"}},
-		"no users any more":                   {old: withUsers("readers"), updated: func(*website.Website) {}},
-		"users of previews":                   {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.access.basicAuth.secretRef", "create websites  for spec.previews"}},
+		"service annotations removed from a load balancer": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"),
+			updated: service(website.ServiceTypeLoadBalancer, 0),
+			want:    []string{"expose websites kubia for spec.service.annotations"}},
+		"one of them": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a", "b"),
+			updated: withAnnotations(website.ServiceTypeLoadBalancer, "b"),
+			want:    []string{"expose websites kubia for spec.service.annotations"}},
+		"service annotations removed with it": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"),
+			updated: service(website.ServiceTypeClusterIP, 0)},
+		"service annotations unchanged": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"),
+			updated: withAnnotations(website.ServiceTypeLoadBalancer, "a")},
+		"users": {updated: withUsers("readers"),
+			want: []string{"get secrets readers for spec.access.basicAuth.secretRef"}},
+		"users unchanged": {old: withUsers("readers"), updated: withUsers("readers")},
+		"other users": {old: withUsers("readers"), updated: withUsers("others"),
+			want: []string{"get secrets others for spec.access.basicAuth.secretRef"}},
+		"no users any more": {old: withUsers("readers"), updated: func(*website.Website) {}},
+		"users of previews": {
+			updated: withUsersOfPreviews("readers"),
+			want: []string{"get secrets readers for spec.previews.access.basicAuth.secretRef",
+				"create websites  for spec.previews"},
+		},
 		"previews of other branches": {old: withUsersOfPreviews("readers"), updated: func(w *website.Website) {
 			withUsersOfPreviews("readers")(w)
 			w.Spec.Previews.Branches = []string{"other"}
@@ -138,11 +176,13 @@ func TestRequiredPermissions(t *testing.T) {
 			previewing(inDomain(""))(w)
 		}, want: []string{"create websites  for spec.previews", "expose websites kubia for spec.previews"}},
 		"users of previews unchanged": {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("readers")},
-		"other users of previews":     {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("others"), want: []string{"get secrets others for spec.previews.access.basicAuth.secretRef"}},
+		"other users of previews": {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("others"),
+			want: []string{"get secrets others for spec.previews.access.basicAuth.secretRef"}},
 		"users of the site for the previews as well": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
 			withUsersOfPreviews("readers")(w)
-		}, want: []string{"get secrets readers for spec.previews.access.basicAuth.secretRef", "create websites  for spec.previews"}},
+		}, want: []string{"get secrets readers for spec.previews.access.basicAuth.secretRef",
+			"create websites  for spec.previews"}},
 		"users, and other content": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
 			w.Spec.Source.Git.Repository, w.Spec.Serving.Index = "https://other/x", "home.html"
@@ -180,7 +220,8 @@ func TestRequiredPermissions(t *testing.T) {
 
 // TestRequiredForPreview: what makes a Website a preview requires a permission, and nothing else in its metadata.
 func TestRequiredForPreview(t *testing.T) {
-	const label, reference = "preview websites shop for metadata.labels[mycontroller.nevermosby.io/preview-of]", "preview websites shop for metadata.ownerReferences"
+	const label, reference = "preview websites shop for metadata.labels[mycontroller.nevermosby.io/preview-of]",
+		"preview websites shop for metadata.ownerReferences"
 	type tweak = func(*website.Website)
 	labelled := func(value string) tweak {
 		return func(w *website.Website) { w.Labels = map[string]string{website.LabelPreviewOf: value, "app": "x"} }
@@ -188,7 +229,8 @@ func TestRequiredForPreview(t *testing.T) {
 	owned := func(owners ...metav1.OwnerReference) tweak {
 		return func(w *website.Website) { w.OwnerReferences = owners }
 	}
-	shop := metav1.OwnerReference{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: "shop", UID: "1"}
+	shop := metav1.OwnerReference{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website",
+		Name: "shop", UID: "1"}
 	with := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
 		changed := shop
 		change(&changed)
@@ -201,21 +243,27 @@ func TestRequiredForPreview(t *testing.T) {
 		old, updated tweak
 		want         []string
 	}{
-		"new":                              {updated: none},
-		"new, with the label":              {updated: labelled("shop"), want: []string{label}},
-		"new, with an empty label":         {updated: labelled(""), want: []string{"preview websites  for metadata.labels[mycontroller.nevermosby.io/preview-of]"}},
-		"new, with an owner":               {updated: owned(other, shop), want: []string{reference + "[1]"}},
-		"new, with the owner in v1alpha1":  {updated: owned(with(func(o *metav1.OwnerReference) { o.APIVersion = "mycontroller.nevermosby.io/v1alpha1" })), want: []string{reference + "[0]"}},
-		"new, with another owner":          {updated: owned(other)},
-		"label added":                      {old: none, updated: labelled("shop"), want: []string{label}},
-		"label changed":                    {old: labelled("other"), updated: labelled("shop"), want: []string{label}},
-		"label unchanged":                  {old: labelled("shop"), updated: labelled("shop")},
-		"label removed":                    {old: labelled("shop"), updated: none},
-		"owner added":                      {old: owned(other), updated: owned(other, controlled), want: []string{reference + "[1]"}},
-		"owner unchanged":                  {old: owned(shop, other), updated: owned(other, shop)},
-		"owner removed":                    {old: owned(shop), updated: none},
-		"owner becomes the controller":     {old: owned(shop), updated: owned(controlled), want: []string{reference + "[0]"}},
-		"another Website of the same name": {old: owned(shop), updated: owned(with(func(o *metav1.OwnerReference) { o.UID = "2" })), want: []string{reference + "[0]"}},
+		"new":                 {updated: none},
+		"new, with the label": {updated: labelled("shop"), want: []string{label}},
+		"new, with an empty label": {updated: labelled(""),
+			want: []string{"preview websites  for metadata.labels[mycontroller.nevermosby.io/preview-of]"}},
+		"new, with an owner": {updated: owned(other, shop), want: []string{reference + "[1]"}},
+		"new, with the owner in v1alpha1": {
+			updated: owned(with(func(o *metav1.OwnerReference) { o.APIVersion = "mycontroller.nevermosby.io/v1alpha1" })),
+			want:    []string{reference + "[0]"},
+		},
+		"new, with another owner": {updated: owned(other)},
+		"label added":             {old: none, updated: labelled("shop"), want: []string{label}},
+		"label changed":           {old: labelled("other"), updated: labelled("shop"), want: []string{label}},
+		"label unchanged":         {old: labelled("shop"), updated: labelled("shop")},
+		"label removed":           {old: labelled("shop"), updated: none},
+		"owner added": {old: owned(other), updated: owned(other, controlled),
+			want: []string{reference + "[1]"}},
+		"owner unchanged":              {old: owned(shop, other), updated: owned(other, shop)},
+		"owner removed":                {old: owned(shop), updated: none},
+		"owner becomes the controller": {old: owned(shop), updated: owned(controlled), want: []string{reference + "[0]"}},
+		"another Website of the same name": {old: owned(shop),
+			updated: owned(with(func(o *metav1.OwnerReference) { o.UID = "2" })), want: []string{reference + "[0]"}},
 		"deletion no longer blocked": {
 			old:     owned(with(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(true) })),
 			updated: owned(with(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(false) })),

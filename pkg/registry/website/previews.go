@@ -16,7 +16,8 @@ import (
 // has of its Website was permitted to the user who set it there, so that the requester needs
 // preview on that Website alone. website-controller has it, which may not get Secrets; for
 // others nothing changes, whatever they name as owner.
-func (a *FieldAuthorizer) withoutInherited(ctx context.Context, requester user.Info, w *website.Website, required []permission) ([]permission, error) {
+func (a *FieldAuthorizer) withoutInherited(ctx context.Context, requester user.Info, w *website.Website,
+	required []permission) ([]permission, error) {
 	owner := website.PreviewOwner(w)
 	if owner == nil || len(required) == 0 {
 		return required, nil
@@ -51,11 +52,13 @@ func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
 	}
 	ref := git.Ref
 	switch {
-	case previews == nil || !parent.DeletionTimestamp.IsZero() || website.PreviewOwner(parent) != nil || parent.Namespace != w.Namespace:
+	case previews == nil || !parent.DeletionTimestamp.IsZero() || website.PreviewOwner(parent) != nil ||
+		parent.Namespace != w.Namespace:
 		return nil
 	case ref == nil || *ref != website.GitReference{Branch: ref.Branch}:
 		return nil
-	case !branches.IsValid(ref.Branch) || !branches.Match(previews.Branches, ref.Branch) || w.Name != branches.PreviewName(parent.Name, ref.Branch):
+	case !branches.IsValid(ref.Branch) || !branches.Match(previews.Branches, ref.Branch) ||
+		w.Name != branches.PreviewName(parent.Name, ref.Branch):
 		return nil
 	}
 	spec := parent.Spec.DeepCopy()

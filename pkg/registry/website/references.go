@@ -71,7 +71,8 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 		})
 	}
 	if ca := git.CARef; ca != nil {
-		reference := objectReference{resource: configMaps, name: ca.ConfigMapName, path: field.NewPath("spec", "source", "git", "caRef"), recipients: ca.Key}
+		reference := objectReference{resource: configMaps, name: ca.ConfigMapName,
+			path: field.NewPath("spec", "source", "git", "caRef"), recipients: ca.Key}
 		if ca.SecretName != "" {
 			reference.resource, reference.name = secrets, ca.SecretName
 		}
@@ -103,7 +104,8 @@ func appendUsers(references []objectReference, access website.WebsiteAccess, pat
 	if access.BasicAuth == nil {
 		return references
 	}
-	return append(references, objectReference{resource: secrets, name: access.BasicAuth.SecretRef.Name, path: path.Child("basicAuth", "secretRef")})
+	return append(references, objectReference{resource: secrets, name: access.BasicAuth.SecretRef.Name,
+		path: path.Child("basicAuth", "secretRef")})
 }
 
 // isWithin reports whether recipients are those of before, or fewer because previews are narrowed or removed.
@@ -111,7 +113,8 @@ func isWithin(recipients, before any) bool {
 	switch now := recipients.(type) {
 	case gitRecipients:
 		former, isGit := before.(gitRecipients)
-		if isGit && !slices.ContainsFunc(now.Previews, func(pattern string) bool { return !slices.Contains(former.Previews, pattern) }) {
+		if isGit && !slices.ContainsFunc(now.Previews,
+			func(pattern string) bool { return !slices.Contains(former.Previews, pattern) }) {
 			now.Previews = former.Previews
 		}
 		recipients = now
@@ -136,7 +139,8 @@ func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectRef
 	for _, r := range referencesOf(spec) {
 		before, found := known[r.path.String()]
 		_, isGit := r.recipients.(gitRecipients)
-		if !found || isGit && fetchesPin(w, old) || before.resource != r.resource || before.name != r.name || !isWithin(r.recipients, before.recipients) {
+		if !found || isGit && fetchesPin(w, old) || before.resource != r.resource || before.name != r.name ||
+			!isWithin(r.recipients, before.recipients) {
 			changed = append(changed, r)
 		}
 	}
@@ -148,5 +152,6 @@ func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectRef
 func fetchesPin(w *website.Website, old *website.WebsiteSpec) bool {
 	pin := w.Spec.PinnedCommit()
 	wasPublished := func(release website.WebsiteRelease) bool { return release.Commit == pin }
-	return pin != "" && pin != old.PinnedCommit() && pin != w.Status.Commit && !slices.ContainsFunc(w.Status.History, wasPublished)
+	return pin != "" && pin != old.PinnedCommit() && pin != w.Status.Commit &&
+		!slices.ContainsFunc(w.Status.History, wasPublished)
 }

@@ -29,7 +29,8 @@ func RollBack(w *website.Website, commit string) error {
 		commit = releaseBefore(&w.Status)
 	}
 	if commit == "" {
-		return unprocessable(w, reasonNoRelease, "status.history", "status.history contains no other release to roll back to: request a commit")
+		return unprocessable(w, reasonNoRelease, "status.history",
+			"status.history contains no other release to roll back to: request a commit")
 	}
 	if w.Spec.PinnedCommit() != commit || isPinnedBySuspend(&w.Spec) {
 		w.Spec.Pin = &website.WebsitePin{Commit: commit}
@@ -39,7 +40,8 @@ func RollBack(w *website.Website, commit string) error {
 
 // isPublishing reports whether some pods serve the commit of a rollback, and others that which it replaces.
 func isPublishing(w *website.Website) bool {
-	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History, func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.PinnedCommit() })
+	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History,
+		func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.PinnedCommit() })
 }
 
 // releaseBefore returns the newest commit of the history that is not served, or was not served last if no pod is
@@ -71,7 +73,8 @@ type PinManager struct {
 
 // NewPinManager returns a PinManager for the Websites of scheme.
 func NewPinManager(scheme *runtime.Scheme) (PinManager, error) {
-	fields, err := managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
+	fields, err := managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(),
+		runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
 		v1beta1.SchemeGroupVersion.WithKind("Website"), website.SchemeGroupVersion, rollbackSubresource, nil)
 	return PinManager{fields: fields}, err
 }

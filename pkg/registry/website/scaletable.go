@@ -32,7 +32,8 @@ func NewScaleTableConvertor(c clock.PassiveClock) ScaleTableConvertor {
 }
 
 // ConvertToTable returns one row for a Scale. It returns an error for any other type.
-func (t ScaleTableConvertor) ConvertToTable(_ context.Context, obj, tableOptions runtime.Object) (*metav1.Table, error) {
+func (t ScaleTableConvertor) ConvertToTable(_ context.Context, obj,
+	tableOptions runtime.Object) (*metav1.Table, error) {
 	scale, ok := obj.(*autoscalingv1.Scale)
 	if !ok {
 		return nil, fmt.Errorf("printing a Scale as a table: got a %T", obj)
@@ -42,7 +43,8 @@ func (t ScaleTableConvertor) ConvertToTable(_ context.Context, obj, tableOptions
 		table.ColumnDefinitions = scaleColumns
 	}
 	table.Rows = []metav1.TableRow{{
-		Cells:  []any{scale.Name, int64(scale.Spec.Replicas), int64(scale.Status.Replicas), age(t.clock, scale.CreationTimestamp)},
+		Cells: []any{scale.Name, int64(scale.Spec.Replicas), int64(scale.Status.Replicas),
+			age(t.clock, scale.CreationTimestamp)},
 		Object: runtime.RawExtension{Object: scale},
 	}}
 	return table, nil

@@ -45,7 +45,9 @@ func TestSelection(t *testing.T) {
 				t.Fatal(err)
 			}
 			predicate := MatchWebsite(label, field)
-			got, err := predicate.Matches(newWebsite(conditionReady, func(w *website.Website) { w.Status.Commit = strings.Repeat("0a", 20) }))
+			got, err := predicate.Matches(
+				newWebsite(conditionReady, func(w *website.Website) { w.Status.Commit = strings.Repeat("0a", 20) }),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +114,8 @@ func TestMatchHost(t *testing.T) {
 		if matches, err := predicate.Matches(w); err != nil || !matches {
 			t.Errorf("%s: what the index finds is left out (%v)", host, err)
 		}
-		if values := predicate.MatcherIndex(t.Context()); len(values) != 1 || values[0].IndexName != storage.FieldIndex("spec.hosts") || values[0].Value != host {
+		if values := predicate.MatcherIndex(t.Context()); len(values) != 1 ||
+			values[0].IndexName != storage.FieldIndex("spec.hosts") || values[0].Value != host {
 			t.Errorf("%s is looked up by %v, want the index of hosts", host, values)
 		}
 		if values, err := index(w); err != nil || slices.Contains(values, host) != want {

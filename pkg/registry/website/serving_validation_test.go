@@ -68,86 +68,193 @@ func headers(n int) func(*website.Website) {
 
 // servingCases are about how the files are served.
 var servingCases = map[string]specCase{
-	"index":               {tweak: serving(func(s *website.WebsiteServing) { s.Index = "home.htm" })},
-	"index with path":     {tweak: serving(func(s *website.WebsiteServing) { s.Index = "a/b" }), want: []string{`spec.serving.index: Invalid value: "a/b": must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'`}},
-	"index like option":   {tweak: serving(func(s *website.WebsiteServing) { s.Index = "-x" }), want: []string{`spec.serving.index: Invalid value: "-x": must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'`}},
-	"index too long":      {tweak: serving(func(s *website.WebsiteServing) { s.Index = strings.Repeat("a", 256) }), want: []string{"spec.serving.index: Too long: may not be more than 255 characters"}},
-	"not found":           {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/errors/404.html" })},
-	"not found, relative": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "404.html" }), want: []string{`spec.serving.notFoundPath: Invalid value: "404.html": must begin with '/'`}},
-	"not found, variable": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/$x" }), want: []string{`spec.serving.notFoundPath: Invalid value: "/$x": must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -`}},
-	"not found, upwards":  {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/../x" }), want: []string{`spec.serving.notFoundPath: Invalid value: "/../x": must not contain the segment '.' or '..'`}},
-	"not found, too long": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/" + strings.Repeat("a", 1024) }), want: []string{"spec.serving.notFoundPath: Too long: may not be more than 1024 characters"}},
-	"fallback":            {tweak: serving(func(s *website.WebsiteServing) { s.Fallback = website.FallbackSPA })},
-	"fallback unknown":    {tweak: serving(func(s *website.WebsiteServing) { s.Fallback = "Index" }), want: []string{`spec.serving.fallback: Unsupported value: "Index": supported values: "None", "SPA"`}},
+	"index": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "home.htm" })},
+	"index with path": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "a/b" }),
+		want: []string{`spec.serving.index: Invalid value: "a/b": must be the name of a file: letters, digits and the ` +
+			`characters . _ -, not beginning with '.' or '-'`}},
+	"index like option": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "-x" }),
+		want: []string{`spec.serving.index: Invalid value: "-x": must be the name of a file: letters, digits and the ` +
+			`characters . _ -, not beginning with '.' or '-'`}},
+	"index too long": {tweak: serving(func(s *website.WebsiteServing) { s.Index = strings.Repeat("a", 256) }),
+		want: []string{"spec.serving.index: Too long: may not be more than 255 characters"}},
+	"not found": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/errors/404.html" })},
+	"not found, relative": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "404.html" }),
+		want: []string{`spec.serving.notFoundPath: Invalid value: "404.html": must begin with '/'`}},
+	"not found, variable": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/$x" }),
+		want: []string{`spec.serving.notFoundPath: Invalid value: "/$x": must consist of letters, digits and the ` +
+			`characters . _ ~ / + , = : @ & ! ( ) * -`}},
+	"not found, upwards": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/../x" }),
+		want: []string{`spec.serving.notFoundPath: Invalid value: "/../x": must not contain the segment '.' or '..'`}},
+	"not found, too long": {
+		tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/" + strings.Repeat("a", 1024) }),
+		want:  []string{"spec.serving.notFoundPath: Too long: may not be more than 1024 characters"},
+	},
+	"fallback": {tweak: serving(func(s *website.WebsiteServing) { s.Fallback = website.FallbackSPA })},
+	"fallback unknown": {tweak: serving(func(s *website.WebsiteServing) { s.Fallback = "Index" }),
+		want: []string{`spec.serving.fallback: Unsupported value: "Index": supported values: "None", "SPA"`}},
 
-	"redirects":               {tweak: tweaks(redirect("/old-page", "/new?a=b#c", 302), redirect("/b", "https://example.com/b", 308))},
-	"redirect to http":        {tweak: redirect("/a", "http://example.com:8080", 307)},
-	"redirect from nothing":   {tweak: redirect("", "/b", 301), want: []string{"spec.serving.redirects[0].from: Required value"}},
-	"redirect to nothing":     {tweak: redirect("/a", "", 301), want: []string{"spec.serving.redirects[0].to: Required value"}},
-	"redirect from relative":  {tweak: redirect("a", "/b", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "a": must begin with '/'`}},
-	"redirect from variable":  {tweak: redirect("/$a", "/b", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/$a": must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -`}},
-	"redirect from query":     {tweak: redirect("/a?b", "/b", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/a?b": must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -`}},
-	"redirect from slashes":   {tweak: redirect("//a", "/b", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "//a": must not contain '//'`}},
-	"redirect from upwards":   {tweak: redirect("/a/../b", "/b", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/a/../b": must not contain the segment '.' or '..'`}},
+	"redirects": {tweak: tweaks(redirect("/old-page", "/new?a=b#c", 302),
+		redirect("/b", "https://example.com/b", 308))},
+	"redirect to http": {tweak: redirect("/a", "http://example.com:8080", 307)},
+	"redirect from nothing": {tweak: redirect("", "/b", 301),
+		want: []string{"spec.serving.redirects[0].from: Required value"}},
+	"redirect to nothing": {tweak: redirect("/a", "", 301),
+		want: []string{"spec.serving.redirects[0].to: Required value"}},
+	"redirect from relative": {tweak: redirect("a", "/b", 301),
+		want: []string{`spec.serving.redirects[0].from: Invalid value: "a": must begin with '/'`}},
+	"redirect from variable": {tweak: redirect("/$a", "/b", 301), want: []string{`spec.serving.redirects[0].from: ` +
+		`Invalid value: "/$a": must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -`}},
+	"redirect from query": {tweak: redirect("/a?b", "/b", 301), want: []string{`spec.serving.redirects[0].from: ` +
+		`Invalid value: "/a?b": must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -`}},
+	"redirect from slashes": {tweak: redirect("//a", "/b", 301),
+		want: []string{`spec.serving.redirects[0].from: Invalid value: "//a": must not contain '//'`}},
+	"redirect from upwards": {
+		tweak: redirect("/a/../b", "/b", 301),
+		want:  []string{`spec.serving.redirects[0].from: Invalid value: "/a/../b": must not contain the segment '.' or '..'`},
+	},
 	"redirect from at length": {tweak: redirect("/"+strings.Repeat("a", 1023), "/"+strings.Repeat("b", 2047), 301)},
-	"redirect from too long":  {tweak: redirect("/"+strings.Repeat("a", 1024), "/b", 301), want: []string{"spec.serving.redirects[0].from: Too long: may not be more than 1024 characters"}},
-	"redirect to too long":    {tweak: redirect("/a", "/"+strings.Repeat("b", 2048), 301), want: []string{"spec.serving.redirects[0].to: Too long: may not be more than 2048 characters"}},
-	"redirect to itself":      {tweak: redirect("/a", "/a", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/a": must not redirect to itself`}},
-	"redirect to relative":    {tweak: redirect("/a", "b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "b": must be an absolute path, or an https:// or http:// URL`}},
-	"redirect to script":      {tweak: redirect("/a", "javascript:alert(1)", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "javascript:alert(1)": must be an absolute path, or an https:// or http:// URL`}},
-	"redirect to a host":      {tweak: redirect("/a", "//evil.example.com", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "//evil.example.com": must not begin with '//', which browsers read as another host`}},
-	"redirect to directive":   {tweak: redirect("/a", "/b;return", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/b;return": must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'`}},
-	"redirect to variable":    {tweak: redirect("/a", "https://$host/b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https://$host/b": must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'`}},
-	"redirect to no host":     {tweak: redirect("/a", "https:///b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https:///b": must name a host`}},
-	"redirect with password":  {tweak: redirect("/a", "https://u:p@example.com/", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https://u:xxxxx@example.com/": must not contain a user name or password`}},
-	"redirect to bad escape":  {tweak: redirect("/a", "/%zz", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/%zz": invalid URL escape "%zz"`}},
-	"redirect code":           {tweak: redirect("/a", "/b", 303)},
-	"redirect status unknown": {tweak: redirect("/a", "/b", 304), want: []string{`spec.serving.redirects[0].statusCode: Unsupported value: 304: supported values: "301", "302", "303", "307", "308"`}},
-	"redirect twice":          {tweak: tweaks(redirect("/a", "/b", 301), redirect("/a", "/c", 301)), want: []string{`spec.serving.redirects[1].from: Duplicate value: "/a"`}},
-	"redirects at most":       {tweak: redirects(2000)},
+	"redirect from too long": {tweak: redirect("/"+strings.Repeat("a", 1024), "/b", 301),
+		want: []string{"spec.serving.redirects[0].from: Too long: may not be more than 1024 characters"}},
+	"redirect to too long": {tweak: redirect("/a", "/"+strings.Repeat("b", 2048), 301),
+		want: []string{"spec.serving.redirects[0].to: Too long: may not be more than 2048 characters"}},
+	"redirect to itself": {tweak: redirect("/a", "/a", 301),
+		want: []string{`spec.serving.redirects[0].to: Invalid value: "/a": must not redirect to itself`}},
+	"redirect to relative": {tweak: redirect("/a", "b", 301), want: []string{`spec.serving.redirects[0].to: Invalid ` +
+		`value: "b": must be an absolute path, or an https:// or http:// URL`}},
+	"redirect to script": {
+		tweak: redirect("/a", "javascript:alert(1)", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"javascript:alert(1)": must be an absolute path, or an https:// or http:// URL`},
+	},
+	"redirect to a host": {
+		tweak: redirect("/a", "//evil.example.com", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"//evil.example.com": must not begin with '//', which browsers read as another host`},
+	},
+	"redirect to directive": {tweak: redirect("/a", "/b;return", 301), want: []string{`spec.serving.redirects[0].to: ` +
+		`Invalid value: "/b;return": must not contain white space, control characters, quotes or other characters that are ` +
+		`not legal in a URL, nor '$' or ';'`}},
+	"redirect to variable": {
+		tweak: redirect("/a", "https://$host/b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"https://$host/b": must not contain white space, control characters, quotes or other characters that are not ` +
+			`legal in a URL, nor '$' or ';'`},
+	},
+	"redirect to no host": {tweak: redirect("/a", "https:///b", 301),
+		want: []string{`spec.serving.redirects[0].to: Invalid value: "https:///b": must name a host`}},
+	"redirect with password": {
+		tweak: redirect("/a", "https://u:p@example.com/", 301), want: []string{`spec.serving.redirects[0].to: Invalid ` +
+			`value: "https://u:xxxxx@example.com/": must not contain a user name or password`},
+	},
+	"redirect to bad escape": {tweak: redirect("/a", "/%zz", 301),
+		want: []string{`spec.serving.redirects[0].to: Invalid value: "/%zz": invalid URL escape "%zz"`}},
+	"redirect code": {tweak: redirect("/a", "/b", 303)},
+	"redirect status unknown": {tweak: redirect("/a", "/b", 304), want: []string{`spec.serving.redirects[0].statusCode: ` +
+		`Unsupported value: 304: supported values: "301", "302", "303", "307", "308"`}},
+	"redirect twice": {tweak: tweaks(redirect("/a", "/b", 301), redirect("/a", "/c", 301)),
+		want: []string{`spec.serving.redirects[1].from: Duplicate value: "/a"`}},
+	"redirects at most": {tweak: redirects(2000)},
 
-	"prefix":                     {tweak: tweaks(redirect("/blog/*", "/news/:splat", 301), redirect("/blog/", "/news", 301))},
-	"prefix to a host":           {tweak: redirect("/*", "https://example.com/a/:splat?b=:splat#:splat", 301)},
-	"prefix to one path":         {tweak: redirect("/blog/*", "/", 301)},
-	"star within a segment":      {tweak: redirect("/blog*", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/blog*": must contain '*' only as the last segment`}},
-	"star before the end":        {tweak: redirect("/a/*/b", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/a/*/b": must contain '*' only as the last segment`}},
-	"two stars":                  {tweak: redirect("/a/*/*", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/a/*/*": must contain '*' only as the last segment`}},
-	"placeholder":                {tweak: redirect("/blog/:year", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/blog/:year": must not contain a placeholder: only '*' as the last segment is supported`}},
-	"placeholder in the target":  {tweak: redirect("/blog/*", "/news/:year/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/news/:year/:splat": must not contain a placeholder other than ':splat'`}},
-	"splat without star":         {tweak: redirect("/blog", "/news/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/news/:splat": must not contain ':splat' unless 'from' ends in '/*'`}},
-	"splat with more":            {tweak: redirect("/blog/*", "/news/a:splats", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/news/a:splats": must not contain a letter, digit or '_' after ':splat'`}},
-	"splat in the host":          {tweak: redirect("/blog/*", "https://example.com:splat/", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https://example.com:splat/": must not contain ':splat' in the host`, `spec.serving.redirects[0].to: Invalid value: "https://example.com:splat/": invalid port ":splat" after host`}},
-	"prefix to itself":           {tweak: redirect("/blog/*", "/blog/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/blog/:splat": must not be a path that 'from' matches, which redirects without end`}},
-	"prefix to below itself":     {tweak: redirect("/blog/*", "/blog/new?a=b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/blog/new?xxxxx": must not be a path that 'from' matches, which redirects without end`}},
-	"all paths to one":           {tweak: redirect("/*", "/maintenance", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/maintenance": must not be a path that 'from' matches, which redirects without end`}},
-	"prefix that is reserved":    {tweak: redirect("/.error/*", "/a", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/.error/*": must not begin with '/.error/', which is reserved`}},
-	"prefixes at most":           {tweak: prefixRedirects(100)},
-	"too many prefixes":          {tweak: prefixRedirects(101), want: []string{"spec.serving.redirects: Invalid value: 101: must have at most 100 redirects from a path that ends in '/*'"}},
-	"a colon within a segment":   {tweak: redirect("/wiki/Talk:Main", "/talk/Main:1", 301)},
-	"more than fits into a spec": {tweak: longRedirects(43), want: []string{"spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON: it has 133296, 132957 of them here"}},
-	"as much as fits":            {tweak: longRedirects(42)},
-	"redirects at most, of paths with 45 bytes together":   {tweak: redirectsOf(2000, 22, 23)},
-	"redirects at most, of paths with 45 bytes and a code": {tweak: tweaks(redirectsOf(1999, 22, 23), redirect("/a", "/b", 308))},
-	"redirects at most, of paths with 46 bytes together":   {tweak: redirectsOf(2000, 22, 24), want: []string{"spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON: it has 132340, 132001 of them here"}},
+	"prefix": {tweak: tweaks(redirect("/blog/*", "/news/:splat", 301),
+		redirect("/blog/", "/news", 301))},
+	"prefix to a host":   {tweak: redirect("/*", "https://example.com/a/:splat?b=:splat#:splat", 301)},
+	"prefix to one path": {tweak: redirect("/blog/*", "/", 301)},
+	"star within a segment": {
+		tweak: redirect("/blog*", "/news", 301),
+		want:  []string{`spec.serving.redirects[0].from: Invalid value: "/blog*": must contain '*' only as the last segment`},
+	},
+	"star before the end": {
+		tweak: redirect("/a/*/b", "/news", 301),
+		want:  []string{`spec.serving.redirects[0].from: Invalid value: "/a/*/b": must contain '*' only as the last segment`},
+	},
+	"two stars": {
+		tweak: redirect("/a/*/*", "/news", 301),
+		want:  []string{`spec.serving.redirects[0].from: Invalid value: "/a/*/*": must contain '*' only as the last segment`},
+	},
+	"placeholder": {
+		tweak: redirect("/blog/:year", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: ` +
+			`"/blog/:year": must not contain a placeholder: only '*' as the last segment is supported`},
+	},
+	"placeholder in the target": {
+		tweak: redirect("/blog/*", "/news/:year/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid ` +
+			`value: "/news/:year/:splat": must not contain a placeholder other than ':splat'`},
+	},
+	"splat without star": {
+		tweak: redirect("/blog", "/news/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"/news/:splat": must not contain ':splat' unless 'from' ends in '/*'`},
+	},
+	"splat with more": {
+		tweak: redirect("/blog/*", "/news/a:splats", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"/news/a:splats": must not contain a letter, digit or '_' after ':splat'`},
+	},
+	"splat in the host": {tweak: redirect("/blog/*", "https://example.com:splat/", 301),
+		want: []string{`spec.serving.redirects[0].to: Invalid value: "https://example.com:splat/": must not contain ` +
+			`':splat' in the host`, `spec.serving.redirects[0].to: Invalid value: "https://example.com:splat/": invalid port ` +
+			`":splat" after host`}},
+	"prefix to itself": {
+		tweak: redirect("/blog/*", "/blog/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"/blog/:splat": must not be a path that 'from' matches, which redirects without end`},
+	},
+	"prefix to below itself": {
+		tweak: redirect("/blog/*", "/blog/new?a=b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"/blog/new?xxxxx": must not be a path that 'from' matches, which redirects without end`},
+	},
+	"all paths to one": {
+		tweak: redirect("/*", "/maintenance", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: ` +
+			`"/maintenance": must not be a path that 'from' matches, which redirects without end`},
+	},
+	"prefix that is reserved": {
+		tweak: redirect("/.error/*", "/a", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: ` +
+			`"/.error/*": must not begin with '/.error/', which is reserved`},
+	},
+	"prefixes at most": {tweak: prefixRedirects(100)},
+	"too many prefixes": {tweak: prefixRedirects(101), want: []string{"spec.serving.redirects: Invalid value: " +
+		"101: must have at most 100 redirects from a path that ends in '/*'"}},
+	"a colon within a segment": {tweak: redirect("/wiki/Talk:Main", "/talk/Main:1", 301)},
+	"more than fits into a spec": {tweak: longRedirects(43), want: []string{"spec.serving.redirects: Too long: the spec " +
+		"may not be more than 131072 bytes as JSON: it has 133296, 132957 of them here"}},
+	"as much as fits": {tweak: longRedirects(42)},
+	"redirects at most, of paths with 45 bytes together": {tweak: redirectsOf(2000, 22, 23)},
+	"redirects at most, of paths with 45 bytes and a code": {tweak: tweaks(redirectsOf(1999, 22, 23),
+		redirect("/a", "/b", 308))},
+	"redirects at most, of paths with 46 bytes together": {
+		tweak: redirectsOf(2000, 22, 24), want: []string{"spec.serving.redirects: Too long: the spec may not be more than " +
+			"131072 bytes as JSON: it has 132340, 132001 of them here"},
+	},
 
-	"too many redirects": {tweak: redirects(2001), want: []string{"spec.serving.redirects: Too many: 2001: must have at most 2000 items"}},
+	"too many redirects": {tweak: redirects(2001),
+		want: []string{"spec.serving.redirects: Too many: 2001: must have at most 2000 items"}},
 
-	"headers":               {tweak: tweaks(header("/", "Content-Security-Policy", "default-src 'self'; img-src *"), header("/a/", "Link", `</a.css>; rel="preload"`))},
-	"header for two paths":  {tweak: tweaks(header("/", "X-A", "1"), header("/a/", "X-A", "2"))},
-	"header path relative":  {tweak: header("a", "X-A", "1"), want: []string{`spec.serving.headers[0].path: Invalid value: "a": must begin with '/'`}},
-	"header at length":      {tweak: header("/"+strings.Repeat("a", 1023), strings.Repeat("X", 128), strings.Repeat("a", 4096))},
-	"header path too long":  {tweak: header("/"+strings.Repeat("a", 1024), "X-A", "1"), want: []string{"spec.serving.headers[0].path: Too long: may not be more than 1024 characters"}},
-	"header name too long":  {tweak: header("/", strings.Repeat("X", 129), "1"), want: []string{"spec.serving.headers[0].name: Too long: may not be more than 128 characters"}},
-	"headers at most":       {tweak: headers(100)},
-	"header without name":   {tweak: header("/", "", "1"), want: []string{"spec.serving.headers[0].name: Required value"}},
-	"header without value":  {tweak: header("/", "X-A", ""), want: []string{"spec.serving.headers[0].value: Required value"}},
-	"header with colon":     {tweak: header("/", "X:", "1"), want: []string{`spec.serving.headers[0].name: Invalid value: "X:": must consist of letters, digits and '-', and begin and end with a letter or digit`}},
-	"header of the hop":     {tweak: header("/", "Transfer-Encoding", "chunked"), want: []string{`spec.serving.headers[0].name: Invalid value: "Transfer-Encoding": must not be a connection header, or a header that nginx sets`}},
-	"header of the framing": {tweak: header("/", "content-length", "1"), want: []string{`spec.serving.headers[0].name: Invalid value: "content-length": must not be a connection header, or a header that nginx sets`}},
-	"header split":          {tweak: header("/", "X-A", "1\r\nX-B: 2"), want: []string{`spec.serving.headers[0].value: Invalid value: "1\r\nX-B: 2": must consist of printable ASCII characters other than '$' and '\'`}},
-	"header with variable":  {tweak: header("/", "X-A", "$host"), want: []string{`spec.serving.headers[0].value: Invalid value: "$host": must consist of printable ASCII characters other than '$' and '\'`}},
-	"header with space":     {tweak: header("/", "X-A", " 1"), want: []string{`spec.serving.headers[0].value: Invalid value: " 1": must not begin or end with a space`}},
-	"header twice":          {tweak: tweaks(header("/", "X-A", "1"), header("/", "x-a", "2")), want: []string{`spec.serving.headers[1].name: Duplicate value: "x-a"`}},
-	"header value too long": {tweak: header("/", "X-A", strings.Repeat("a", 4097)), want: []string{"spec.serving.headers[0].value: Too long: may not be more than 4096 characters"}},
-	"too many headers":      {tweak: headers(101), want: []string{"spec.serving.headers: Too many: 101: must have at most 100 items"}},
+	"headers": {tweak: tweaks(header("/", "Content-Security-Policy", "default-src 'self'; img-src *"),
+		header("/a/", "Link", `</a.css>; rel="preload"`))},
+	"header for two paths": {tweak: tweaks(header("/", "X-A", "1"), header("/a/", "X-A", "2"))},
+	"header path relative": {tweak: header("a", "X-A", "1"),
+		want: []string{`spec.serving.headers[0].path: Invalid value: "a": must begin with '/'`}},
+	"header at length": {tweak: header("/"+strings.Repeat("a", 1023), strings.Repeat("X", 128),
+		strings.Repeat("a", 4096))},
+	"header path too long": {tweak: header("/"+strings.Repeat("a", 1024), "X-A", "1"),
+		want: []string{"spec.serving.headers[0].path: Too long: may not be more than 1024 characters"}},
+	"header name too long": {tweak: header("/", strings.Repeat("X", 129), "1"),
+		want: []string{"spec.serving.headers[0].name: Too long: may not be more than 128 characters"}},
+	"headers at most":     {tweak: headers(100)},
+	"header without name": {tweak: header("/", "", "1"), want: []string{"spec.serving.headers[0].name: Required value"}},
+	"header without value": {tweak: header("/", "X-A", ""),
+		want: []string{"spec.serving.headers[0].value: Required value"}},
+	"header with colon": {tweak: header("/", "X:", "1"), want: []string{`spec.serving.headers[0].name: Invalid ` +
+		`value: "X:": must consist of letters, digits and '-', and begin and end with a letter or digit`}},
+	"header of the hop": {
+		tweak: header("/", "Transfer-Encoding", "chunked"), want: []string{`spec.serving.headers[0].name: Invalid value: ` +
+			`"Transfer-Encoding": must not be a connection header, or a header that nginx sets`},
+	},
+	"header of the framing": {tweak: header("/", "content-length", "1"), want: []string{`spec.serving.headers[0].name: ` +
+		`Invalid value: "content-length": must not be a connection header, or a header that nginx sets`}},
+	"header split": {tweak: header("/", "X-A", "1\r\nX-B: 2"), want: []string{`spec.serving.headers[0].value: ` +
+		`Invalid value: "1\r\nX-B: 2": must consist of printable ASCII characters other than '$' and '\'`}},
+	"header with variable": {tweak: header("/", "X-A", "$host"), want: []string{`spec.serving.headers[0].value: ` +
+		`Invalid value: "$host": must consist of printable ASCII characters other than '$' and '\'`}},
+	"header with space": {tweak: header("/", "X-A", " 1"),
+		want: []string{`spec.serving.headers[0].value: Invalid value: " 1": must not begin or end with a space`}},
+	"header twice": {tweak: tweaks(header("/", "X-A", "1"), header("/", "x-a", "2")),
+		want: []string{`spec.serving.headers[1].name: Duplicate value: "x-a"`}},
+	"header value too long": {tweak: header("/", "X-A", strings.Repeat("a", 4097)),
+		want: []string{"spec.serving.headers[0].value: Too long: may not be more than 4096 characters"}},
+	"too many headers": {tweak: headers(101),
+		want: []string{"spec.serving.headers: Too many: 101: must have at most 100 items"}},
 }

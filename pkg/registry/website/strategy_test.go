@@ -33,12 +33,14 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Labels: map[string]string{"team": "blue"},
 		},
 		Spec: website.WebsiteSpec{
-			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
+			Source: website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git",
+				Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
 			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
-			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
+			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+				Fallback: website.FallbackNone},
+			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},
 		Status: website.WebsiteStatus{AvailableReplicas: 2},
 	}
@@ -56,7 +58,8 @@ func TestCreateDropsStatusAndStartsGenerations(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := website.WebsiteStatus{Conditions: []metav1.Condition{{
-		Type: "Ready", Status: "Unknown", Reason: "Pending", Message: "website-controller has not reported yet", LastTransitionTime: created,
+		Type: "Ready", Status: "Unknown", Reason: "Pending", Message: "website-controller has not reported yet",
+		LastTransitionTime: created,
 	}}}
 	if !apiequality.Semantic.DeepEqual(w.Status, want) {
 		t.Errorf("status = %+v, want %+v: only the controller reports", w.Status, want)
@@ -77,8 +80,10 @@ func TestGeneratedNames(t *testing.T) {
 		if err := rest.BeforeCreate(strategy, requestContext("v1beta1", ""), w); err != nil {
 			t.Errorf("generateName of %d characters: %v", len(base), err)
 		}
-		if prefix, want := base[:min(len(base), 52)], min(len(base), 52)+5; !strings.HasPrefix(w.Name, prefix) || len(w.Name) != want || w.Spec.DeploymentName != w.Name {
-			t.Errorf("generateName %q: name %q and deploymentName %q, want %q with five more characters for both", base, w.Name, w.Spec.DeploymentName, prefix)
+		if prefix, want := base[:min(len(base), 52)], min(len(base), 52)+5; !strings.HasPrefix(w.Name, prefix) ||
+			len(w.Name) != want || w.Spec.DeploymentName != w.Name {
+			t.Errorf("generateName %q: name %q and deploymentName %q, want %q with five more characters for both", base, w.Name,
+				w.Spec.DeploymentName, prefix)
 		}
 	}
 }
@@ -137,7 +142,8 @@ func TestStatusUpdateChangesStatusOnly(t *testing.T) {
 	if !apiequality.Semantic.DeepEqual(updated.Spec, newWebsite().Spec) {
 		t.Errorf("spec = %+v: a status update changed it", updated.Spec)
 	}
-	if updated.Labels["team"] != "blue" || updated.Annotations != nil || updated.Finalizers != nil || updated.OwnerReferences != nil {
+	if updated.Labels["team"] != "blue" || updated.Annotations != nil || updated.Finalizers != nil ||
+		updated.OwnerReferences != nil {
 		t.Errorf("metadata = %+v: a status update changed it", updated.ObjectMeta)
 	}
 	if updated.Generation != 4 {
@@ -226,7 +232,8 @@ func TestResetFieldsMatchServedVersions(t *testing.T) {
 		if set := strategy.GetResetFields()[api]; set == nil || !set.Has(fieldpath.MakePathOrDie("status")) {
 			t.Errorf("%s: the main resource must reset status, got %v", api, set)
 		}
-		if set := NewStatusStrategy(strategy).GetResetFields()[api]; set == nil || !set.Has(fieldpath.MakePathOrDie("spec")) || !set.Has(fieldpath.MakePathOrDie("metadata")) {
+		if set := NewStatusStrategy(strategy).GetResetFields()[api]; set == nil ||
+			!set.Has(fieldpath.MakePathOrDie("spec")) || !set.Has(fieldpath.MakePathOrDie("metadata")) {
 			t.Errorf("%s: the status must reset spec and metadata, got %v", api, set)
 		}
 	}

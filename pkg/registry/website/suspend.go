@@ -8,7 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// pinSuspended pins a suspended Website to a commit, and removes that pin when it is resumed. Only the spec outlives the
+// pinSuspended pins a suspended Website to a commit, and removes that pin when it is resumed. Only the spec outlives
+// the
 // pods, the controller and the status. The pin has no field manager, so clients that do not set it leave it as it is.
 func pinSuspended(updated, previous *website.Website) {
 	spec, former := &updated.Spec, previous.Spec.Pin

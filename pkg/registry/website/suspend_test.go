@@ -19,35 +19,50 @@ func TestPinOfSuspendedWebsites(t *testing.T) {
 	unpublished := func(w *website.Website) { w.Status = website.WebsiteStatus{} }
 	scale := func(w *website.Website) { w.Spec.Replicas = new(int32(7)) }
 	bySuspend := website.PinCauseSuspend
-	suspendedOnA, suspendedOnB := tweaks(suspend(true), pin(commitA, bySuspend)), tweaks(suspend(true), pin(commitB, bySuspend))
+	suspendedOnA, suspendedOnB := tweaks(suspend(true), pin(commitA, bySuspend)),
+		tweaks(suspend(true), pin(commitB, bySuspend))
 	tests := map[string]struct {
 		stored, change tweak
 		want           *website.WebsitePin
 		// isSame is whether nothing of the spec changes in the end.
 		isSame bool
 	}{
-		"suspended":                                  {change: suspend(true), want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
-		"suspended while no pod is ready":            {stored: noPods, change: suspend(true), want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
-		"suspended before it was published":          {stored: unpublished, change: suspend(true)},
-		"changed, suspended before it was published": {stored: suspend(true), change: scale, want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+		"suspended": {change: suspend(true),
+			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+		"suspended while no pod is ready": {stored: noPods, change: suspend(true),
+			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+		"suspended before it was published": {stored: unpublished, change: suspend(true)},
+		"changed, suspended before it was published": {stored: suspend(true), change: scale,
+			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"only labels, suspended before it was published": {stored: suspend(true), isSame: true,
 			change: func(w *website.Website) { w.Labels = map[string]string{"a": "b"} }},
-		"suspended, pinned by the user":        {stored: pin(commitB, ""), change: suspend(true), want: &website.WebsitePin{Commit: commitB}},
-		"suspended and pinned at once":         {change: tweaks(suspend(true), pin(commitB, "")), want: &website.WebsitePin{Commit: commitB}},
-		"suspended, the user's pin is removed": {stored: pin(commitB, ""), change: tweaks(suspend(true), noPin), want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
-		"an export of a suspended Website":     {change: suspendedOnB, want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},
+		"suspended, pinned by the user": {stored: pin(commitB, ""), change: suspend(true),
+			want: &website.WebsitePin{Commit: commitB}},
+		"suspended and pinned at once": {change: tweaks(suspend(true), pin(commitB, "")),
+			want: &website.WebsitePin{Commit: commitB}},
+		"suspended, the user's pin is removed": {stored: pin(commitB, ""), change: tweaks(suspend(true), noPin),
+			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+		"an export of a suspended Website": {change: suspendedOnB,
+			want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},
 
-		"resumed":                              {stored: suspendedOnB, change: suspend(false)},
-		"resumed by removing suspend":          {stored: suspendedOnB, change: notSuspend},
-		"resumed, pinned by the user":          {stored: tweaks(suspend(true), pin(commitB, "")), change: notSuspend, want: &website.WebsitePin{Commit: commitB}},
-		"resumed and pinned by a patch":        {stored: suspendedOnA, change: tweaks(notSuspend, pin(commitB, bySuspend)), want: &website.WebsitePin{Commit: commitB}},
+		"resumed":                     {stored: suspendedOnB, change: suspend(false)},
+		"resumed by removing suspend": {stored: suspendedOnB, change: notSuspend},
+		"resumed, pinned by the user": {stored: tweaks(suspend(true), pin(commitB, "")), change: notSuspend,
+			want: &website.WebsitePin{Commit: commitB}},
+		"resumed and pinned by a patch": {stored: suspendedOnA, change: tweaks(notSuspend, pin(commitB, bySuspend)),
+			want: &website.WebsitePin{Commit: commitB}},
 		"not suspended, with the server's pin": {change: pin(commitB, bySuspend), isSame: true},
 
-		"replaced by a manifest without pin":  {stored: suspendedOnB, change: noPin, want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}, isSame: true},
-		"the commit is patched":               {stored: suspendedOnB, change: pin(commitA, bySuspend), want: &website.WebsitePin{Commit: commitA}},
-		"the user pins another commit":        {stored: suspendedOnB, change: pin(commitA, ""), want: &website.WebsitePin{Commit: commitA}},
-		"the user takes the pin over":         {stored: suspendedOnB, change: pin(commitB, ""), want: &website.WebsitePin{Commit: commitB}},
-		"the user's pin is removed meanwhile": {stored: tweaks(suspend(true), pin(commitB, "")), change: noPin, want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+		"replaced by a manifest without pin": {stored: suspendedOnB, change: noPin,
+			want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}, isSame: true},
+		"the commit is patched": {stored: suspendedOnB, change: pin(commitA, bySuspend),
+			want: &website.WebsitePin{Commit: commitA}},
+		"the user pins another commit": {stored: suspendedOnB, change: pin(commitA, ""),
+			want: &website.WebsitePin{Commit: commitA}},
+		"the user takes the pin over": {stored: suspendedOnB, change: pin(commitB, ""),
+			want: &website.WebsitePin{Commit: commitB}},
+		"the user's pin is removed meanwhile": {stored: tweaks(suspend(true), pin(commitB, "")), change: noPin,
+			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"it never was published": {stored: tweaks(suspend(true), pin(commitB, ""), unpublished), change: noPin,
 			want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},
 		"scaled": {stored: suspendedOnB, change: scale, want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},

@@ -98,7 +98,8 @@ func RefuseSync(w *website.Website) error {
 	case isSuspended(&w.Spec):
 		return unprocessable(w, reasonSuspended, "spec.suspend", "the Website is suspended: set spec.suspend to false")
 	case ptr.Deref(w.Spec.Replicas, 1) == 0:
-		return unprocessable(w, reasonScaledToZero, "spec.replicas", "the Website has no pods: set spec.replicas to 1 or more")
+		return unprocessable(w, reasonScaledToZero, "spec.replicas",
+			"the Website has no pods: set spec.replicas to 1 or more")
 	}
 	return nil
 }
@@ -109,7 +110,8 @@ func RefusePinned(w *website.Website, commit string) error {
 	if pin := w.Spec.PinnedCommit(); pin == "" || pin == commit {
 		return nil
 	}
-	return unprocessable(w, reasonPinned, "spec.pin", fmt.Sprintf("the repository is fetched, but the Website serves the commit of spec.pin, %s: remove spec.pin to publish the newest commit", w.Spec.PinnedCommit()))
+	return unprocessable(w, reasonPinned, "spec.pin", fmt.Sprintf("the repository is fetched, but the Website serves "+
+		"the commit of spec.pin, %s: remove spec.pin to publish the newest commit", w.Spec.PinnedCommit()))
 }
 
 // SyncOutcome reports whether the recorded request is completed, and why it failed. commit
@@ -128,7 +130,8 @@ func SyncOutcome(w *website.Website, request website.WebsiteSyncRecord, commit s
 	case sync.LastRequest.ID == completion.ID && sync.LastRequest.Commit == commit:
 		return true, nil
 	}
-	return true, unprocessable(w, reasonNotPublished, "", fmt.Sprintf("the commit was not published: all pods serve %s", completion.Commit))
+	return true, unprocessable(w, reasonNotPublished, "", fmt.Sprintf("the commit was not published: all pods serve %s",
+		completion.Commit))
 }
 
 // publishedSince reports whether the commit was published after the request, even if
@@ -162,12 +165,14 @@ func NewSyncRequest(w *website.Website) *website.WebsiteSyncRequest {
 
 // SyncResponse returns the request with that id as the sync subresource shows it.
 func SyncResponse(w *website.Website, id int64) *website.WebsiteSyncRequest {
-	return &website.WebsiteSyncRequest{ObjectMeta: identityOf(w), ID: id, State: SyncStateOf(w.Status.Sync, id), Sync: w.Status.Sync}
+	return &website.WebsiteSyncRequest{ObjectMeta: identityOf(w), ID: id, State: SyncStateOf(w.Status.Sync, id),
+		Sync: w.Status.Sync}
 }
 
 // identityOf returns what identifies a Website and its version.
 func identityOf(w *website.Website) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, UID: w.UID, ResourceVersion: w.ResourceVersion, Generation: w.Generation, CreationTimestamp: w.CreationTimestamp}
+	return metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, UID: w.UID, ResourceVersion: w.ResourceVersion,
+		Generation: w.Generation, CreationTimestamp: w.CreationTimestamp}
 }
 
 // SyncStrategy is the strategy of the sync subresource, which changes the request in

@@ -18,7 +18,8 @@ func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 		s.StartedID = 7
 		return s
 	}
-	forged := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 9, By: "admin", Commit: strings.Repeat("0f", 20)}, StartedID: 7}
+	forged := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 9, By: "admin",
+		Commit: strings.Repeat("0f", 20)}, StartedID: 7}
 	tests := map[string]struct{ stored, sent, want *website.WebsiteSyncStatus }{
 		"no request":      {sent: forged},
 		"another request": {stored: requested(), sent: forged, want: started(requested())},
@@ -29,7 +30,8 @@ func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			updated := newWebsite(func(w *website.Website) { w.Status.Sync = test.sent.DeepCopy() })
 			old := newWebsite(func(w *website.Website) { w.Status.Sync = test.stored })
-			if err := rest.BeforeUpdate(NewStatusStrategy(newStrategy(t)), requestContext("v1beta1", "status"), updated, old); err != nil {
+			if err := rest.BeforeUpdate(NewStatusStrategy(newStrategy(t)), requestContext("v1beta1", "status"), updated,
+				old); err != nil {
 				t.Fatal(err)
 			}
 			if !apiequality.Semantic.DeepEqual(updated.Status.Sync, test.want) {
@@ -43,7 +45,8 @@ func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 // its own.
 func TestIDsOfRequestsNeverDecrease(t *testing.T) {
 	stored := requested()
-	stored.StartedID, stored.LastCompleted = 6, &website.WebsiteSyncCompletion{ID: 5, Time: metav1.Unix(2, 0), Result: website.SyncSucceeded}
+	stored.StartedID, stored.LastCompleted = 6, &website.WebsiteSyncCompletion{ID: 5, Time: metav1.Unix(2, 0),
+		Result: website.SyncSucceeded}
 	tests := map[string]struct {
 		tweak func(*website.WebsiteSyncStatus)
 		want  []string
@@ -51,16 +54,20 @@ func TestIDsOfRequestsNeverDecrease(t *testing.T) {
 		"as it was":            {tweak: func(*website.WebsiteSyncStatus) {}},
 		"the last one":         {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID, s.LastCompleted.ID = 7, 7 }},
 		"refused, not started": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 7 }},
-		"started before":       {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID = 5 }, want: []string{"status.sync.startedID: Invalid value: 5: may not decrease"}},
-		"completed before":     {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 4 }, want: []string{"status.sync.lastCompleted.id: Invalid value: 4: may not decrease"}},
-		"completed no more":    {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted = nil }, want: []string{"status.sync.lastCompleted: Forbidden: may not be removed"}},
-		"an earlier request":   {tweak: func(s *website.WebsiteSyncStatus) { s.LastRequest.ID = 1 }},
+		"started before": {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID = 5 },
+			want: []string{"status.sync.startedID: Invalid value: 5: may not decrease"}},
+		"completed before": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 4 },
+			want: []string{"status.sync.lastCompleted.id: Invalid value: 4: may not decrease"}},
+		"completed no more": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted = nil },
+			want: []string{"status.sync.lastCompleted: Forbidden: may not be removed"}},
+		"an earlier request": {tweak: func(s *website.WebsiteSyncStatus) { s.LastRequest.ID = 1 }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			updated := newWebsite(func(w *website.Website) { w.Status.Sync = stored.DeepCopy(); test.tweak(w.Status.Sync) })
 			old := newWebsite(func(w *website.Website) { w.Status.Sync = stored.DeepCopy() })
-			checkCauses(t, rest.BeforeUpdate(NewStatusStrategy(newStrategy(t)), requestContext("v1beta1", "status"), updated, old), test.want)
+			checkCauses(t, rest.BeforeUpdate(NewStatusStrategy(newStrategy(t)), requestContext("v1beta1", "status"), updated,
+				old), test.want)
 			if updated.Status.Sync.LastRequest != stored.LastRequest {
 				t.Errorf("the last request is %+v", updated.Status.Sync.LastRequest)
 			}

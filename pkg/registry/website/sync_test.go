@@ -21,7 +21,8 @@ var commitA, commitB = strings.Repeat("0a", 20), strings.Repeat("0b", 20)
 
 // sync returns request 10 of second 10 for a commit, after these were started and completed.
 func sync(commit string, started, completed int64) *website.WebsiteSyncStatus {
-	s := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 10, Time: metav1.Unix(10, 0), By: "first", Commit: commit}, StartedID: started}
+	s := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 10, Time: metav1.Unix(10, 0), By: "first",
+		Commit: commit}, StartedID: started}
 	if completed != 0 {
 		s.LastCompleted = &website.WebsiteSyncCompletion{ID: completed, Result: website.SyncSucceeded}
 	}
@@ -38,12 +39,13 @@ func TestRecordSync(t *testing.T) {
 		wantID     int64
 		wantCommit string
 	}{
-		"first":                           {wantID: 1},
-		"pending":                         {stored: sync("", 0, 0), wantID: 10},
-		"commit joins the newest":         {stored: sync("", 0, 0), commit: commitA, wantID: 10},
-		"pending for a minute":            {stored: sync("", 0, 0), now: 70, wantID: 11},
-		"same commit":                     {stored: sync(commitA, 0, 0), commit: commitA, wantID: 10, wantCommit: commitA},
-		"same commit for a minute":        {stored: sync(commitA, 0, 0), commit: commitA, now: 70, wantID: 11, wantCommit: commitA},
+		"first":                   {wantID: 1},
+		"pending":                 {stored: sync("", 0, 0), wantID: 10},
+		"commit joins the newest": {stored: sync("", 0, 0), commit: commitA, wantID: 10},
+		"pending for a minute":    {stored: sync("", 0, 0), now: 70, wantID: 11},
+		"same commit":             {stored: sync(commitA, 0, 0), commit: commitA, wantID: 10, wantCommit: commitA},
+		"same commit for a minute": {stored: sync(commitA, 0, 0), commit: commitA, now: 70, wantID: 11,
+			wantCommit: commitA},
 		"newest widens a commit":          {stored: sync(commitA, 0, 0), wantID: 11},
 		"another commit widens":           {stored: sync(commitA, 0, 0), commit: commitB, wantID: 11},
 		"started, so what it fetches may": {stored: sync("", 10, 0), wantID: 11},
@@ -64,7 +66,8 @@ func TestRecordSync(t *testing.T) {
 			if !apiequality.Semantic.DeepEqual(got.LastRequest, want) {
 				t.Errorf("recorded %+v, want %+v", got.LastRequest, want)
 			}
-			if test.stored != nil && (got.StartedID != test.stored.StartedID || !apiequality.Semantic.DeepEqual(got.LastCompleted, test.stored.LastCompleted)) {
+			if test.stored != nil && (got.StartedID != test.stored.StartedID ||
+				!apiequality.Semantic.DeepEqual(got.LastCompleted, test.stored.LastCompleted)) {
 				t.Errorf("progress = %+v, want that of %+v", got, test.stored)
 			}
 		})
@@ -104,11 +107,13 @@ func TestSyncState(t *testing.T) {
 func TestSyncOutcome(t *testing.T) {
 	completedWith := func(result website.SyncResult, commit string) *website.WebsiteSyncStatus {
 		s := sync("", 10, 10)
-		s.LastCompleted.Result, s.LastCompleted.Commit, s.LastCompleted.Reason, s.LastCompleted.Message = result, commit, "RefNotFound", "no branch main"
+		s.LastCompleted.Result, s.LastCompleted.Commit, s.LastCompleted.Reason, s.LastCompleted.Message = result, commit,
+			"RefNotFound", "no branch main"
 		return s
 	}
 	publishedAt := func(second int64) []website.WebsiteRelease {
-		return []website.WebsiteRelease{{Commit: commitB, PublishedTime: metav1.Unix(12, 0)}, {Commit: commitA, PublishedTime: metav1.Unix(second, 0)}}
+		return []website.WebsiteRelease{{Commit: commitB, PublishedTime: metav1.Unix(12, 0)},
+			{Commit: commitA, PublishedTime: metav1.Unix(second, 0)}}
 	}
 	tests := map[string]struct {
 		sync      *website.WebsiteSyncStatus
@@ -118,27 +123,33 @@ func TestSyncOutcome(t *testing.T) {
 		completed bool
 		want      string
 	}{
-		"none":                      {requested: 10},
-		"pending":                   {sync: sync("", 9, 9), requested: 10},
-		"running":                   {sync: sync("", 10, 9), requested: 10},
-		"lost by a restore":         {sync: completedWith(website.SyncSucceeded, commitB), requested: 11},
-		"an earlier one":            {sync: sync("", 9, 9), requested: 8, completed: true},
-		"newest":                    {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, completed: true},
-		"commit served":             {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, commit: commitB, completed: true},
-		"commit served in between":  {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(9), requested: 9, commit: commitA, completed: true},
-		"commit served long before": {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(8), requested: 9, commit: commitA, completed: true, want: "CommitNotPublished all pods serve " + commitB},
-		"commit was left out":       {sync: completedWith(website.SyncSucceeded, commitB), requested: 9, commit: commitA, completed: true, want: "CommitNotPublished all pods serve " + commitB},
+		"none":              {requested: 10},
+		"pending":           {sync: sync("", 9, 9), requested: 10},
+		"running":           {sync: sync("", 10, 9), requested: 10},
+		"lost by a restore": {sync: completedWith(website.SyncSucceeded, commitB), requested: 11},
+		"an earlier one":    {sync: sync("", 9, 9), requested: 8, completed: true},
+		"newest":            {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, completed: true},
+		"commit served": {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, commit: commitB,
+			completed: true},
+		"commit served in between": {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(9),
+			requested: 9, commit: commitA, completed: true},
+		"commit served long before": {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(8),
+			requested: 9, commit: commitA, completed: true, want: "CommitNotPublished all pods serve " + commitB},
+		"commit was left out": {sync: completedWith(website.SyncSucceeded, commitB), requested: 9, commit: commitA,
+			completed: true, want: "CommitNotPublished all pods serve " + commitB},
 		"the controller knows best": {sync: func() *website.WebsiteSyncStatus {
 			s := sync(commitA, 10, 10)
 			s.LastCompleted.Commit = commitB
 			return s
 		}(), requested: 10, commit: commitA, completed: true},
-		"failed": {sync: completedWith(website.SyncFailed, ""), requested: 10, completed: true, want: "RefNotFound no branch main"},
+		"failed": {sync: completedWith(website.SyncFailed, ""), requested: 10, completed: true,
+			want: "RefNotFound no branch main"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWebsite(func(w *website.Website) { w.Status.Sync, w.Status.History = test.sync, test.history })
-			completed, err := SyncOutcome(w, website.WebsiteSyncRecord{ID: test.requested, Time: metav1.Unix(test.requested, 0)}, test.commit)
+			completed, err := SyncOutcome(w, website.WebsiteSyncRecord{ID: test.requested, Time: metav1.Unix(test.requested, 0)},
+				test.commit)
 			if completed != test.completed || (err == nil) != (test.want == "") {
 				t.Fatalf("completed = %t (%v), want %t %q", completed, err, test.completed, test.want)
 			}
@@ -147,7 +158,8 @@ func TestSyncOutcome(t *testing.T) {
 			}
 			status := err.(apierrors.APIStatus).Status()
 			reason, message, _ := strings.Cut(test.want, " ")
-			if status.Code != http.StatusUnprocessableEntity || apierrors.IsConflict(err) || !apierrors.HasStatusCause(err, metav1.CauseType(reason)) || !strings.HasSuffix(status.Message, message) {
+			if status.Code != http.StatusUnprocessableEntity || apierrors.IsConflict(err) ||
+				!apierrors.HasStatusCause(err, metav1.CauseType(reason)) || !strings.HasSuffix(status.Message, message) {
 				t.Errorf("status = %+v, want 422 with cause %s and %q", status, reason, message)
 			}
 		})
@@ -186,17 +198,20 @@ func TestRollBack(t *testing.T) {
 		want    string
 	}{
 		"repeated while some pods serve it": {served: "", history: releases(commitB, commitA), pin: commitA, want: commitA},
-		"pinned to what was never served":   {served: "", history: releases(commitB, commitA), pin: strings.Repeat("c", 40), want: commitB},
-		"repeated when all pods serve it":   {served: commitA, history: releases(commitA, commitB, commitA), pin: commitA, want: commitB},
-		"the release before":                {served: commitB, history: releases(commitB, commitA), want: commitA},
-		"published twice":                   {served: commitB, history: releases(commitB, commitB, commitA), want: commitA},
-		"forward again":                     {served: commitA, history: releases(commitA, commitB, commitA), want: commitB},
-		"while a new one is published":      {served: "", history: releases(commitB, commitA), want: commitB},
-		"a commit":                          {served: commitB, history: releases(commitB), commit: commitA, want: commitA},
-		"nothing before":                    {served: commitB, history: releases(commitB)},
-		"nothing at all":                    {},
-		"no pod is ready":                   {unready: true, history: releases(commitB, commitA), want: commitA},
-		"no pod of the pin is ready":        {unready: true, history: releases(commitB, commitA), pin: commitB, want: commitA},
+		"pinned to what was never served": {served: "", history: releases(commitB, commitA),
+			pin: strings.Repeat("c", 40), want: commitB},
+		"repeated when all pods serve it": {served: commitA, history: releases(commitA, commitB, commitA),
+			pin: commitA, want: commitB},
+		"the release before":           {served: commitB, history: releases(commitB, commitA), want: commitA},
+		"published twice":              {served: commitB, history: releases(commitB, commitB, commitA), want: commitA},
+		"forward again":                {served: commitA, history: releases(commitA, commitB, commitA), want: commitB},
+		"while a new one is published": {served: "", history: releases(commitB, commitA), want: commitB},
+		"a commit":                     {served: commitB, history: releases(commitB), commit: commitA, want: commitA},
+		"nothing before":               {served: commitB, history: releases(commitB)},
+		"nothing at all":               {},
+		"no pod is ready":              {unready: true, history: releases(commitB, commitA), want: commitA},
+		"no pod of the pin is ready": {unready: true, history: releases(commitB, commitA),
+			pin: commitB, want: commitA},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -232,12 +247,15 @@ func TestRollBackOfASuspendedWebsite(t *testing.T) {
 // TestRollBackTakesThePinOver: who applied the pin before must be told of the conflict,
 // and keeps its other fields.
 func TestRollBackTakesThePinOver(t *testing.T) {
-	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource, APIVersion: "mycontroller.nevermosby.io/v1beta1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource,
+		fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource,
+			APIVersion: "mycontroller.nevermosby.io/v1beta1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	w := newWebsite(func(w *website.Website) {
 		w.ManagedFields = []metav1.ManagedFieldsEntry{
-			entry("gitops", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:pin":{"f:commit":{}},"f:source":{"f:git":{"f:repository":{}}}}}`),
+			entry("gitops", metav1.ManagedFieldsOperationApply, "",
+				`{"f:spec":{"f:pin":{"f:commit":{}},"f:source":{"f:git":{"f:repository":{}}}}}`),
 			entry("kubectl-patch", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:pin":{".":{},"f:commit":{}}}}`),
 			entry("desk", metav1.ManagedFieldsOperationUpdate, "rollback", `{"f:spec":{"f:pin":{"f:commit":{}}}}`),
 			entry("website-controller", metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:commit":{}}}`),
@@ -252,7 +270,8 @@ func TestRollBackTakesThePinOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ commit, manager, want string }{
-		"the manager of a request": {commit: commitA, manager: "desk", want: `desk Update rollback {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}
+		"the manager of a request": {commit: commitA, manager: "desk",
+			want: `desk Update rollback {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}
 gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}
 website-controller Update status {"f:status":{"f:commit":{}}}`},
 		"no manager": {commit: commitA, want: `gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}

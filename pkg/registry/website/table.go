@@ -25,13 +25,17 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Ready", Type: "string", Description: "Available pods, of the desired number."},
 	{Name: "URL", Type: "string", Description: "First URL of the Website or, without one, a colon and the node port."},
 	{Name: "Commit", Type: "string", Description: "Abbreviated git commit that every ready pod serves."},
-	{Name: "Sync", Type: "string", Description: "Time since a commit was published or a requested sync succeeded, whichever was later, or the state of the requested sync: Pending, Running or Failed."},
-	{Name: "Pinned", Type: "string", Description: "Abbreviated commit of spec.pin, which is served instead of the newest one."},
+	{Name: "Sync", Type: "string", Description: "Time since a commit was published or a requested sync succeeded, " +
+		"whichever was later, or the state of the requested sync: Pending, Running or Failed."},
+	{Name: "Pinned", Type: "string", Description: "Abbreviated commit of spec.pin, which is served instead of the " +
+		"newest one."},
 	{Name: "Age", Type: "string", Description: "Time since the Website was created."},
 	{Name: "Repo", Type: "string", Priority: 1, Description: "Published git repository."},
-	{Name: "Ref", Type: "string", Priority: 1, Description: "Published branch, tag, commit or other reference of the repository."},
+	{Name: "Ref", Type: "string", Priority: 1,
+		Description: "Published branch, tag, commit or other reference of the repository."},
 	{Name: "Deployment", Type: "string", Priority: 1, Description: "Deployment that serves the Website."},
-	{Name: "Rollout", Type: "string", Priority: 1, Description: "Reason of the condition Progressing: how far the rollout of the pods is."},
+	{Name: "Rollout", Type: "string", Priority: 1,
+		Description: "Reason of the condition Progressing: how far the rollout of the pods is."},
 }
 
 // none is what kubectl prints for an empty value of built-in types.
@@ -76,7 +80,8 @@ func (t TableConvertor) ConvertToTable(_ context.Context, obj, tableOptions runt
 
 // head returns a Table without rows.
 func (TableConvertor) head(options metav1.TableOptions, list metav1.ListMeta) *metav1.Table {
-	table := &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: list.ResourceVersion, Continue: list.Continue, RemainingItemCount: list.RemainingItemCount}}
+	table := &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: list.ResourceVersion, Continue: list.Continue,
+		RemainingItemCount: list.RemainingItemCount}}
 	if !options.NoHeaders {
 		table.ColumnDefinitions = columns
 	}

@@ -22,7 +22,8 @@ func TestTable(t *testing.T) {
 	}
 
 	cells := func(ready, url, commit, age, ref string) []any {
-		return []any{"kubia", ready, url, commit, "<none>", "<none>", age, "https://example.com/site.git", ref, "kubia-website", "<none>"}
+		return []any{"kubia", ready, url, commit, "<none>", "<none>", age, "https://example.com/site.git", ref,
+			"kubia-website", "<none>"}
 	}
 	status := func(tweak func(*website.WebsiteStatus)) func(*website.Website) {
 		return func(w *website.Website) { tweak(&w.Status) }
@@ -39,8 +40,9 @@ func TestTable(t *testing.T) {
 			want:    cells("0/2", "<none>", "<none>", "5s", "HEAD"),
 		},
 		"taken down": {
-			website: newWebsite(created(48*time.Hour), func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0); w.Status.AvailableReplicas = 0 }),
-			want:    cells("0/0", "<none>", "<none>", "2d", "HEAD"),
+			website: newWebsite(created(48*time.Hour),
+				func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0); w.Status.AvailableReplicas = 0 }),
+			want: cells("0/0", "<none>", "<none>", "2d", "HEAD"),
 		},
 		"suspended: its pods keep running": {
 			website: newWebsite(created(time.Minute), func(w *website.Website) { w.Spec.Suspend = new(true) }),
@@ -57,18 +59,25 @@ func TestTable(t *testing.T) {
 			})),
 			want: cells("2/2", "http://192.0.2.1:30080", "<none>", "<unknown>", "HEAD"),
 		},
-		"of one commit": {website: newWebsite(status(func(s *website.WebsiteStatus) { s.Commit = commit })), want: cells("2/2", "<none>", "0123456", "<unknown>", "HEAD")},
+		"of one commit": {website: newWebsite(status(func(s *website.WebsiteStatus) { s.Commit = commit })),
+			want: cells("2/2", "<none>", "0123456", "<unknown>", "HEAD")},
 		"that is rolled out": {
 			website: newWebsite(status(func(s *website.WebsiteStatus) {
-				s.Conditions = []metav1.Condition{{Type: "Ready", Reason: "Serving"}, {Type: "Progressing", Reason: "RolloutPending"}}
+				s.Conditions = []metav1.Condition{{Type: "Ready", Reason: "Serving"},
+					{Type: "Progressing", Reason: "RolloutPending"}}
 			})),
 			want: append(cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")[:10], "RolloutPending"),
 		},
-		"of no choice":   {website: newWebsite(ref(website.GitReference{})), want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
-		"of a branch":    {website: newWebsite(ref(website.GitReference{Branch: "live"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "live")},
-		"of a tag":       {website: newWebsite(ref(website.GitReference{Tag: "v1"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "v1")},
-		"of a commit":    {website: newWebsite(ref(website.GitReference{Commit: commit})), want: cells("2/2", "<none>", "<none>", "<unknown>", "0123456")},
-		"of a full name": {website: newWebsite(ref(website.GitReference{Name: "refs/pull/1/head"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "refs/pull/1/head")},
+		"of no choice": {website: newWebsite(ref(website.GitReference{})),
+			want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
+		"of a branch": {website: newWebsite(ref(website.GitReference{Branch: "live"})),
+			want: cells("2/2", "<none>", "<none>", "<unknown>", "live")},
+		"of a tag": {website: newWebsite(ref(website.GitReference{Tag: "v1"})),
+			want: cells("2/2", "<none>", "<none>", "<unknown>", "v1")},
+		"of a commit": {website: newWebsite(ref(website.GitReference{Commit: commit})),
+			want: cells("2/2", "<none>", "<none>", "<unknown>", "0123456")},
+		"of a full name": {website: newWebsite(ref(website.GitReference{Name: "refs/pull/1/head"})),
+			want: cells("2/2", "<none>", "<none>", "<unknown>", "refs/pull/1/head")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +107,8 @@ func TestSyncColumns(t *testing.T) {
 		return s
 	}
 	released := func(age time.Duration) []website.WebsiteRelease {
-		return []website.WebsiteRelease{{PublishedTime: metav1.NewTime(now.Add(-age))}, {PublishedTime: metav1.NewTime(now.Add(-24 * time.Hour))}}
+		return []website.WebsiteRelease{{PublishedTime: metav1.NewTime(now.Add(-age))},
+			{PublishedTime: metav1.NewTime(now.Add(-24 * time.Hour))}}
 	}
 	tests := map[string]struct {
 		sync    *website.WebsiteSyncStatus
@@ -106,15 +116,21 @@ func TestSyncColumns(t *testing.T) {
 		pin     string
 		want    []any
 	}{
-		"nothing":                 {want: []any{"<none>", "<none>"}},
-		"published":               {history: released(3 * time.Hour), want: []any{"3h", "<none>"}},
-		"nothing new to publish":  {history: released(3 * time.Hour), sync: request(true, true, website.SyncSucceeded), want: []any{"50s", "<none>"}},
-		"published since":         {history: released(9 * time.Second), sync: request(true, true, website.SyncSucceeded), want: []any{"9s", "<none>"}},
-		"pending":                 {history: released(time.Hour), sync: request(false, false, ""), want: []any{"Pending", "<none>"}},
-		"running":                 {sync: request(true, false, ""), want: []any{"Running", "<none>"}},
-		"failed, published since": {history: released(0), sync: request(true, true, website.SyncFailed), want: []any{"0s", "<none>"}},
-		"failed":                  {history: released(time.Hour), sync: request(true, true, website.SyncFailed), want: []any{"Failed", "<none>"}},
-		"pinned, published by it": {history: released(2 * time.Second), pin: strings.Repeat("0123456789", 4), want: []any{"2s", "0123456"}},
+		"nothing":   {want: []any{"<none>", "<none>"}},
+		"published": {history: released(3 * time.Hour), want: []any{"3h", "<none>"}},
+		"nothing new to publish": {history: released(3 * time.Hour), sync: request(true, true, website.SyncSucceeded),
+			want: []any{"50s", "<none>"}},
+		"published since": {history: released(9 * time.Second), sync: request(true, true, website.SyncSucceeded),
+			want: []any{"9s", "<none>"}},
+		"pending": {history: released(time.Hour), sync: request(false, false, ""),
+			want: []any{"Pending", "<none>"}},
+		"running": {sync: request(true, false, ""), want: []any{"Running", "<none>"}},
+		"failed, published since": {history: released(0), sync: request(true, true, website.SyncFailed),
+			want: []any{"0s", "<none>"}},
+		"failed": {history: released(time.Hour), sync: request(true, true, website.SyncFailed),
+			want: []any{"Failed", "<none>"}},
+		"pinned, published by it": {history: released(2 * time.Second), pin: strings.Repeat("0123456789", 4),
+			want: []any{"2s", "0123456"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +174,8 @@ func TestTableOfAList(t *testing.T) {
 	if want := []string{"Name", "Ready", "URL", "Commit", "Sync", "Pinned", "Age"}; !slices.Equal(shown, want) {
 		t.Errorf("columns = %v, want %v", shown, want)
 	}
-	if want := []string{"Name", "Ready", "URL", "Commit", "Sync", "Pinned", "Age", "Repo", "Ref", "Deployment", "Rollout"}; !slices.Equal(wide, want) {
+	if want := []string{"Name", "Ready", "URL", "Commit", "Sync", "Pinned", "Age", "Repo", "Ref", "Deployment",
+		"Rollout"}; !slices.Equal(wide, want) {
 		t.Errorf("wide columns = %v, want %v", wide, want)
 	}
 
@@ -188,7 +205,8 @@ func TestObjectsOfRows(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			table, err := NewTableConvertor(testingclock.NewFakePassiveClock(time.Now())).ConvertToTable(t.Context(), w, &metav1.TableOptions{IncludeObject: test.include})
+			table, err := NewTableConvertor(testingclock.NewFakePassiveClock(time.Now())).ConvertToTable(t.Context(), w,
+				&metav1.TableOptions{IncludeObject: test.include})
 			if err != nil {
 				t.Fatal(err)
 			}

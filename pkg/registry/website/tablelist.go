@@ -26,7 +26,8 @@ func WithTableRequest(ctx context.Context, request TableRequest) context.Context
 	return context.WithValue(ctx, tableKey{}, request)
 }
 
-// Table is a list of Websites whose rows are made one at a time, while they are encoded. k8s.io/apiserver has all rows in
+// Table is a list of Websites whose rows are made one at a time, while they are encoded. k8s.io/apiserver has all rows
+// in
 // memory, and then all of the response, before it sends the first byte.
 type Table struct {
 	list      *website.WebsiteList
@@ -70,7 +71,8 @@ func (t *Table) Row(i int, row *Row) {
 	w := &t.list.Items[i]
 	row.Cells, row.Object = t.convertor.appendCells(row.Cells[:0], w), nil
 	// k8s.io/apiserver takes what has the annotation of a bookmark for one.
-	if t.request.Options.IncludeObject == metav1.IncludeNone && w.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+	if t.request.Options.IncludeObject == metav1.IncludeNone &&
+		w.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		return
 	}
 	row.Object = &row.metadata

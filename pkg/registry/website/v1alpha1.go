@@ -128,10 +128,12 @@ func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []s
 	if len(changed) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.annotations[%s]: changes %s; remove the annotation to keep the stored values", website.AnnotationCarriedFields, strings.Join(changed, ", "))}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: changes %s; remove the annotation to keep the stored values",
+		website.AnnotationCarriedFields, strings.Join(changed, ", "))}
 }
 
-// changedCarriedFields returns the paths of the fields that v1alpha1 lacks and that differ. Of a member of which v1alpha1
+// changedCarriedFields returns the paths of the fields that v1alpha1 lacks and that differ. Of a member of which
+// v1alpha1
 // has a field, it returns those of the members.
 func changedCarriedFields(now, before reflect.Value, path string) []string {
 	var changed []string

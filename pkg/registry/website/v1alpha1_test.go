@@ -22,7 +22,8 @@ func withBetaFields(w *website.Website) {
 	w.Spec.Service.Type = website.ServiceTypeClusterIP
 	w.Status.Commit = strings.Repeat("a", 40)
 	w.ManagedFields = []metav1.ManagedFieldsEntry{
-		managedBy("team", `{"f:spec":{"f:replicas":{},"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},"f:path":{}}}}`),
+		managedBy("team", `{"f:spec":{"f:replicas":{},"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},`+
+			`"f:path":{}}}}`),
 	}
 }
 
@@ -47,13 +48,15 @@ func TestUpdateInV1alpha1(t *testing.T) {
 		sent func(*website.Website)
 		want func(*website.Website)
 	}{
-		"no annotation":          {version: "v1alpha1", sent: scaled, want: tweaks(withBetaFields, scaled)},
-		"empty annotation":       {version: "v1alpha1", sent: tweaks(scaled, annotated("{}")), want: scaled},
-		"annotation with fields": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Source.Path = "a" }, want: func(w *website.Website) { w.Spec.Source.Path = "a" }},
-		"annotation that suspends": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = new(true) }, want: func(w *website.Website) {
-			w.Spec.Suspend = new(true)
-			w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40), Cause: website.PinCauseSuspend}
-		}},
+		"no annotation":    {version: "v1alpha1", sent: scaled, want: tweaks(withBetaFields, scaled)},
+		"empty annotation": {version: "v1alpha1", sent: tweaks(scaled, annotated("{}")), want: scaled},
+		"annotation with fields": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Source.Path = "a" },
+			want: func(w *website.Website) { w.Spec.Source.Path = "a" }},
+		"annotation that suspends": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = new(true) },
+			want: func(w *website.Website) {
+				w.Spec.Suspend = new(true)
+				w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40), Cause: website.PinCauseSuspend}
+			}},
 		"a request in v1beta1 resets": {version: "v1beta1", sent: scaled, want: scaled},
 	}
 	for name, test := range tests {
@@ -78,10 +81,12 @@ func TestUpdateInV1alpha1(t *testing.T) {
 // TestManagersOfKeptFields: the field manager has removed them, as it saw defaults.
 func TestManagersOfKeptFields(t *testing.T) {
 	updated := newWebsite(scaled, func(w *website.Website) {
-		w.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("team", `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`), managedBy("client", `{"f:spec":{"f:replicas":{}}}`)}
+		w.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("team",
+			`{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`), managedBy("client", `{"f:spec":{"f:replicas":{}}}`)}
 	})
 	newStrategy(t).PrepareForUpdate(requestContext("v1alpha1", ""), updated, newWebsite(withBetaFields))
-	want := []string{`{"f:spec":{"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},"f:path":{}}}}`, `{"f:spec":{"f:replicas":{}}}`}
+	want := []string{`{"f:spec":{"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},"f:path":{}}}}`,
+		`{"f:spec":{"f:replicas":{}}}`}
 	var got []string
 	for _, entry := range updated.ManagedFields {
 		got = append(got, entry.FieldsV1.GetRawString())
@@ -119,8 +124,10 @@ func writesInV1alpha1(t *testing.T) map[string]func(context.Context, *website.We
 // TestUnreadableAnnotationIsInvalid on every write, instead of an internal error.
 func TestUnreadableAnnotationIsInvalid(t *testing.T) {
 	damaged := newWebsite(annotated(`{"spec":{"suspend":"yes"}}`))
-	want := `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Invalid value: must be the fields of v1beta1 as JSON; ` +
-		`remove the annotation to keep the stored fields: json: cannot unmarshal string into Go struct field carriedSpec.spec.suspend of type bool`
+	want := `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Invalid value: must be the ` +
+		`fields of v1beta1 as JSON; ` +
+		`remove the annotation to keep the stored fields: json: cannot unmarshal string into Go struct field ` +
+		`carriedSpec.spec.suspend of type bool`
 	for name, write := range writesInV1alpha1(t) {
 		t.Run(name, func(t *testing.T) {
 			err := write(requestContext("v1alpha1", ""), damaged.DeepCopy())
@@ -157,7 +164,8 @@ func TestUnknownMembersOfTheAnnotation(t *testing.T) {
 				w := newWebsite(annotated(`{"ignored":["unknown field \"spec.later\""]}`))
 				err := write(ctx, w)
 				switch {
-				case test.invalid && (!apierrors.IsInvalid(err) || !strings.HasSuffix(err.Error(), "Invalid value: "+`unknown field "spec.later"`)):
+				case test.invalid && (!apierrors.IsInvalid(err) ||
+					!strings.HasSuffix(err.Error(), "Invalid value: "+`unknown field "spec.later"`)):
 					t.Errorf("error = %v, want it invalid", err)
 				case !test.invalid && (err != nil || len(w.Annotations) != 0):
 					t.Errorf("error %v, annotations %v; want neither", err, w.Annotations)
@@ -172,20 +180,23 @@ func TestUnknownMembersOfTheAnnotation(t *testing.T) {
 
 // TestAnnotationThatChangesFieldsWarns names them.
 func TestAnnotationThatChangesFieldsWarns(t *testing.T) {
-	changes := "metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: changes spec.source.path, spec.service; remove the annotation to keep the stored values"
+	changes := "metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: changes spec.source.path, " +
+		"spec.service; remove the annotation to keep the stored values"
 	tests := map[string]struct {
 		version string
 		tweak   func(*website.Website)
 		want    []string
 	}{
-		"fields change":       {version: "v1alpha1", tweak: scaled, want: []string{changes}},
-		"fields stay":         {version: "v1alpha1", tweak: tweaks(withBetaFields, scaled)},
-		"fields of v1beta1":   {version: "v1beta1", tweak: scaled},
-		"nothing but a label": {version: "v1alpha1", tweak: tweaks(withBetaFields, func(w *website.Website) { w.Labels["team"] = "red" })},
+		"fields change":     {version: "v1alpha1", tweak: scaled, want: []string{changes}},
+		"fields stay":       {version: "v1alpha1", tweak: tweaks(withBetaFields, scaled)},
+		"fields of v1beta1": {version: "v1beta1", tweak: scaled},
+		"nothing but a label": {version: "v1alpha1",
+			tweak: tweaks(withBetaFields, func(w *website.Website) { w.Labels["team"] = "red" })},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := newStrategy(t).WarningsOnUpdate(requestContext(test.version, ""), newWebsite(test.tweak), newWebsite(withBetaFields))
+			got := newStrategy(t).WarningsOnUpdate(requestContext(test.version, ""), newWebsite(test.tweak),
+				newWebsite(withBetaFields))
 			if !slices.Equal(got, test.want) {
 				t.Errorf("warnings = %q, want %q", got, test.want)
 			}
@@ -196,7 +207,8 @@ func TestAnnotationThatChangesFieldsWarns(t *testing.T) {
 // TestUpdateWithoutDeploymentName: v1beta1 defaults the field, v1alpha1 requires it.
 func TestUpdateWithoutDeploymentName(t *testing.T) {
 	unnamed := func(w *website.Website) { w.Spec.DeploymentName = "" }
-	for version, want := range map[string]string{"v1beta1": "", "v1alpha1": "spec.deploymentName: Required value: the name of the Deployment"} {
+	for version, want := range map[string]string{"v1beta1": "",
+		"v1alpha1": "spec.deploymentName: Required value: the name of the Deployment"} {
 		t.Run(version, func(t *testing.T) {
 			updated := newWebsite(unnamed)
 			err := rest.BeforeUpdate(newStrategy(t), requestContext(version, ""), updated, newWebsite())
@@ -210,28 +222,35 @@ func TestUpdateWithoutDeploymentName(t *testing.T) {
 	}
 }
 
-// TestChangedCarriedFields: a warning names the members of the spec that v1alpha1 lacks, and of its source and repository,
+// TestChangedCarriedFields: a warning names the members of the spec that v1alpha1 lacks, and of its source and
+// repository,
 // of which it has one.
 func TestChangedCarriedFields(t *testing.T) {
 	changed := newWebsite(previewing(inDomain("example.com")), func(w *website.Website) {
 		w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "other", ptr.To[int32](5), ptr.To(false)
 		w.Spec.Source.Path = "docs"
-		w.Spec.Source.Git.Repository, w.Spec.Source.Git.CARef = "https://example.com/other.git", &website.CAReference{SecretName: "ca", Key: "k"}
+		w.Spec.Source.Git.Repository, w.Spec.Source.Git.CARef = "https://example.com/other.git",
+			&website.CAReference{SecretName: "ca", Key: "k"}
 	})
 	for name, test := range map[string]struct {
 		old  *website.Website
 		want string
 	}{
-		"unchanged":            {old: changed},
-		"changed":              {old: newWebsite(), want: "spec.suspend, spec.source.git.caRef, spec.source.path, spec.previews"},
-		"without a repository": {old: newWebsite(func(w *website.Website) { w.Spec.Source.Git = nil }), want: "spec.suspend, spec.source.git.submodules, spec.source.git.credentialScope, spec.source.git.caRef, spec.source.path, spec.previews"},
+		"unchanged": {old: changed},
+		"changed": {old: newWebsite(),
+			want: "spec.suspend, spec.source.git.caRef, spec.source.path, spec.previews"},
+		"without a repository": {old: newWebsite(func(w *website.Website) { w.Spec.Source.Git = nil }),
+			want: "spec.suspend, spec.source.git.submodules, spec.source.git.credentialScope, spec.source.git.caRef, " +
+				"spec.source.path, spec.previews"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string
 			if test.want != "" {
-				want = []string{"metadata.annotations[" + website.AnnotationCarriedFields + "]: changes " + test.want + "; remove the annotation to keep the stored values"}
+				want = []string{"metadata.annotations[" + website.AnnotationCarriedFields + "]: changes " + test.want +
+					"; remove the annotation to keep the stored values"}
 			}
-			if got := annotationWarnings(requestContext("v1alpha1", ""), &changed.Spec, &test.old.Spec); !slices.Equal(got, want) {
+			if got := annotationWarnings(requestContext("v1alpha1", ""), &changed.Spec,
+				&test.old.Spec); !slices.Equal(got, want) {
 				t.Errorf("warnings %q, want %q", got, want)
 			}
 		})

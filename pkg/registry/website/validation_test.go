@@ -58,28 +58,37 @@ type specCase struct {
 var specCases = map[string]specCase{
 	"as it is":             {tweak: func(*website.Website) {}},
 	"deployment at length": {tweak: func(w *website.Website) { w.Spec.DeploymentName = strings.Repeat("a", 57) }},
-	"deployment too long":  {tweak: func(w *website.Website) { w.Spec.DeploymentName = strings.Repeat("a", 58) }, want: []string{"spec.deploymentName: Too long: may not be more than 57 characters"}},
-	"deployment no label":  {tweak: func(w *website.Website) { w.Spec.DeploymentName = "a.b" }, want: []string{`spec.deploymentName: Invalid value: "a.b": ` + validation.IsDNS1035Label("a.b")[0]}},
-	"no pods":              {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }},
-	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = new(false) }},
-	"pinned":               {tweak: func(w *website.Website) { w.Spec.Pin = pinTo(strings.Repeat("0a", 20)) }},
+	"deployment too long": {tweak: func(w *website.Website) { w.Spec.DeploymentName = strings.Repeat("a", 58) },
+		want: []string{"spec.deploymentName: Too long: may not be more than 57 characters"}},
+	"deployment no label": {tweak: func(w *website.Website) { w.Spec.DeploymentName = "a.b" },
+		want: []string{`spec.deploymentName: Invalid value: "a.b": ` + validation.IsDNS1035Label("a.b")[0]}},
+	"no pods": {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }},
+	"negative replicas": {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) },
+		want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
+	"not suspended": {tweak: func(w *website.Website) { w.Spec.Suspend = new(false) }},
+	"pinned":        {tweak: func(w *website.Website) { w.Spec.Pin = pinTo(strings.Repeat("0a", 20)) }},
 	"pinned by suspending": {tweak: func(w *website.Website) {
-		w.Spec.Suspend, w.Spec.Pin = new(true), &website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: website.PinCauseSuspend}
+		w.Spec.Suspend, w.Spec.Pin = new(true),
+			&website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: website.PinCauseSuspend}
 	}},
 	"pinned by another": {tweak: func(w *website.Website) {
 		w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: "User"}
 	}, want: []string{`spec.pin.cause: Unsupported value: "User": supported values: "Suspend"`}},
-	"pinned to nothing":  {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{} }, want: []string{"spec.pin.commit: Required value"}},
-	"pinned to a branch": {tweak: func(w *website.Website) { w.Spec.Pin = pinTo("main") }, want: []string{`spec.pin.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-	"suspended":          {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
+	"pinned to nothing": {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{} },
+		want: []string{"spec.pin.commit: Required value"}},
+	"pinned to a branch": {
+		tweak: func(w *website.Website) { w.Spec.Pin = pinTo("main") }, want: []string{`spec.pin.commit: Invalid value: ` +
+			`"main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`},
+	},
+	"suspended": {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 }
 
 // allSpecCases has, for every field of the spec, what is accepted and what is
 // refused with which words.
 func allSpecCases() map[string]specCase {
 	all := map[string]specCase{}
-	for _, cases := range []map[string]specCase{specCases, sourceCases, servingCases, childrenCases, hostCases, accessCases, previewCases} {
+	for _, cases := range []map[string]specCase{specCases, sourceCases, servingCases, childrenCases, hostCases,
+		accessCases, previewCases} {
 		maps.Copy(all, cases)
 	}
 	return all

@@ -19,10 +19,13 @@ func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
 		message           string
 	}{
 		"repository": {tweak: repository(""), v1alpha1: "spec.gitRepo", v1beta1: "spec.source.git.repository",
-			message: "Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"},
-		"replicas": {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, v1alpha1: "spec.replicas", v1beta1: "spec.replicas",
+			message: "Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or " +
+				"user@host:path"},
+		"replicas": {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, v1alpha1: "spec.replicas",
+			v1beta1: "spec.replicas",
 			message: "Invalid value: -1: must be greater than or equal to 0"},
-		"deployment": {tweak: func(w *website.Website) { w.Spec.DeploymentName = "A" }, v1alpha1: "spec.deploymentName", v1beta1: "spec.deploymentName",
+		"deployment": {tweak: func(w *website.Website) { w.Spec.DeploymentName = "A" }, v1alpha1: "spec.deploymentName",
+			v1beta1: "spec.deploymentName",
 			message: `Invalid value: "A": ` + validation.IsDNS1035Label("A")[0]},
 		"name": {tweak: func(w *website.Website) { w.Name = "a.b" }, v1alpha1: "metadata.name", v1beta1: "metadata.name",
 			message: `Invalid value: "a.b": must not contain dots`},
@@ -41,7 +44,8 @@ func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for version, path := range map[string]string{"v1alpha1": test.v1alpha1, "v1beta1": test.v1beta1} {
 				created := newWebsite(func(w *website.Website) { w.ResourceVersion = "" }, test.tweak)
-				checkCauses(t, rest.BeforeCreate(newStrategy(t), requestContext(version, ""), created), []string{path + ": " + test.message})
+				checkCauses(t, rest.BeforeCreate(newStrategy(t), requestContext(version, ""), created),
+					[]string{path + ": " + test.message})
 			}
 		})
 	}

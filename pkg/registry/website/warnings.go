@@ -34,11 +34,13 @@ func (Strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) [
 
 // finalizerWarnings warns about new finalizers without a domain, as kube-apiserver does for custom resources.
 func finalizerWarnings(finalizers, former []string) []string {
-	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
+		string(corev1.FinalizerKubernetes)}
 	var found []string
 	for _, finalizer := range finalizers {
 		if !strings.Contains(finalizer, "/") && !slices.Contains(standard, finalizer) && !slices.Contains(former, finalizer) {
-			found = append(found, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name, such as example.com/%s, "+
+			found = append(found, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name, such as "+
+				"example.com/%s, "+
 				"to avoid accidental conflicts with other finalizer writers", finalizer, finalizer))
 		}
 	}
@@ -49,7 +51,10 @@ func warnings(version string, spec *website.WebsiteSpec) []string {
 	repository := fieldInVersion(version, repositoryPath)
 	var warnings []string
 	if strings.HasPrefix(gitOf(spec).Repository, "http://") {
-		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))
+		warnings = append(
+			warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://",
+				repository),
+		)
 	}
 	// A suspended site without pods is offline on purpose.
 	if ptr.Deref(spec.Replicas, 1) == 0 && !isSuspended(spec) {

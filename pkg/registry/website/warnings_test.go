@@ -21,13 +21,16 @@ func TestWarnings(t *testing.T) {
 		tweak   func(*website.Website)
 		want    []string
 	}{
-		"nothing to say":              {version: "v1beta1", tweak: func(*website.Website) {}},
-		"unencrypted":                 {version: "v1beta1", tweak: plain, want: []string{"spec.source.git.repository" + altered}},
-		"unencrypted in v1alpha1":     {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo" + altered}},
-		"no pods":                     {version: "v1beta1", tweak: noPods, want: []string{offline}},
-		"no pods in v1alpha1":         {version: "v1alpha1", tweak: noPods, want: []string{offline}},
-		"no pods of a suspended site": {version: "v1beta1", tweak: tweaks(noPods, func(w *website.Website) { w.Spec.Suspend = new(true) })},
-		"no pods from a plain place":  {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.git.repository" + altered, offline}},
+		"nothing to say": {version: "v1beta1", tweak: func(*website.Website) {}},
+		"unencrypted": {version: "v1beta1", tweak: plain,
+			want: []string{"spec.source.git.repository" + altered}},
+		"unencrypted in v1alpha1": {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo" + altered}},
+		"no pods":                 {version: "v1beta1", tweak: noPods, want: []string{offline}},
+		"no pods in v1alpha1":     {version: "v1alpha1", tweak: noPods, want: []string{offline}},
+		"no pods of a suspended site": {version: "v1beta1",
+			tweak: tweaks(noPods, func(w *website.Website) { w.Spec.Suspend = new(true) })},
+		"no pods from a plain place": {version: "v1beta1", tweak: tweaks(noPods, plain),
+			want: []string{"spec.source.git.repository" + altered, offline}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +58,8 @@ func TestFinalizerWarnings(t *testing.T) {
 		return newWebsite(func(w *website.Website) { w.Finalizers = finalizers })
 	}
 	strategy, ctx := newStrategy(t), requestContext("v1beta1", "")
-	const want = `metadata.finalizers: "x": prefer a domain-qualified finalizer name, such as example.com/x, to avoid accidental conflicts with other finalizer writers`
+	const want = `metadata.finalizers: "x": prefer a domain-qualified finalizer name, such as example.com/x, to avoid ` +
+		`accidental conflicts with other finalizer writers`
 	created := strategy.WarningsOnCreate(ctx, finalized("example.com/a", "orphan", "foregroundDeletion", "x"))
 	if !slices.Equal(created, []string{want}) {
 		t.Errorf("on creation: %q, want %q", created, want)

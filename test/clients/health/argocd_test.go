@@ -48,7 +48,9 @@ func TestKnownTypeFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fields []struct{ Field, Type string }
-	if err := yaml.UnmarshalStrict([]byte(configMap.Data["resource.customizations.knownTypeFields.mycontroller.nevermosby.io_Website"]), &fields); err != nil {
+	if err := yaml.UnmarshalStrict(
+		[]byte(configMap.Data["resource.customizations.knownTypeFields.mycontroller.nevermosby.io_Website"]), &fields,
+	); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
@@ -82,7 +84,8 @@ func quantities(typ reflect.Type, path string, found map[string]string) {
 
 // argoHealth runs a health check as Argo CD does, with the few libraries that it opens,
 // and returns the status and message.
-func argoHealth(ctx context.Context, script string, website *unstructured.Unstructured) (status, message string, err error) {
+func argoHealth(ctx context.Context, script string, website *unstructured.Unstructured) (status,
+	message string, err error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
 	state.SetContext(ctx)

@@ -35,24 +35,36 @@ func TestHealth(t *testing.T) {
 		"new": {created(t), "Progressing", kstatus.InProgressStatus, "Progressing"},
 		// The controller reports within seconds of its start.
 		"stored by a version that wrote no status": {newWebsite(), "Progressing", kstatus.CurrentStatus, "Progressing"},
-		"without a Deployment":                     {computed(newWebsite()), "Progressing", kstatus.InProgressStatus, "Progressing"},
-		"starting":                                 {computed(newWebsite(), deployment(1, 0)), "Progressing", kstatus.InProgressStatus, "Progressing"},
-		"serving":                                  {serving(), "Healthy", kstatus.CurrentStatus, "Healthy"},
-		"changed":                                  {changed(serving()), "Healthy", kstatus.InProgressStatus, "Progressing"},
-		"growing":                                  {computed(scaled(serving(), 3), deployment(2, 1)), "Progressing", kstatus.InProgressStatus, "Progressing"},
-		"offline":                                  {computed(scaled(newWebsite(), 0), deployment(0, 0)), "Healthy", kstatus.CurrentStatus, "Healthy"},
-		"suspended":                                {computed(suspended(newWebsite()), deployment(1, 1)), "Healthy", kstatus.CurrentStatus, "Suspended"},
-		"suspended before it was published":        {computed(suspended(newWebsite()), deployment(1, 0)), "Progressing", kstatus.FailedStatus, "Degraded"},
+		"without a Deployment": {computed(newWebsite()), "Progressing",
+			kstatus.InProgressStatus, "Progressing"},
+		"starting": {computed(newWebsite(), deployment(1, 0)), "Progressing",
+			kstatus.InProgressStatus, "Progressing"},
+		"serving": {serving(), "Healthy", kstatus.CurrentStatus, "Healthy"},
+		"changed": {changed(serving()), "Healthy", kstatus.InProgressStatus, "Progressing"},
+		"growing": {computed(scaled(serving(), 3), deployment(2, 1)), "Progressing",
+			kstatus.InProgressStatus, "Progressing"},
+		"offline": {computed(scaled(newWebsite(), 0), deployment(0, 0)), "Healthy",
+			kstatus.CurrentStatus, "Healthy"},
+		"suspended": {computed(suspended(newWebsite()), deployment(1, 1)), "Healthy",
+			kstatus.CurrentStatus, "Suspended"},
+		"suspended before it was published": {computed(suspended(newWebsite()), deployment(1, 0)), "Progressing",
+			kstatus.FailedStatus, "Degraded"},
 		"name taken": {computed(newWebsite(), failed(v1beta1.WebsiteReasonNameTaken)), "Progressing",
 			kstatus.FailedStatus, "Degraded"},
 		"quota exceeded": {computed(newWebsite(), failed(v1beta1.WebsiteReasonQuotaExceeded)), "Progressing",
 			kstatus.InProgressStatus, "Progressing"},
-		"host taken":                   {routed(v1beta1.WebsiteReasonHostTaken, 0), "Healthy", kstatus.FailedStatus, "Degraded"},
-		"no Gateway yet":               {routed(v1beta1.WebsiteReasonGatewayNotFound, 0), "Healthy", kstatus.InProgressStatus, "Progressing"},
-		"no Gateway for a long time":   {routed(v1beta1.WebsiteReasonGatewayNotFound, time.Hour), "Healthy", kstatus.FailedStatus, "Degraded"},
-		"unreachable for a long time":  {routed(v1beta1.WebsiteReasonHostUnreachable, time.Hour), "Healthy", kstatus.InProgressStatus, "Progressing"},
-		"DNS elsewhere":                {routed(v1beta1.WebsiteReasonDNSElsewhere, time.Hour), "Healthy", kstatus.CurrentStatus, "Healthy"},
-		"hosts routed":                 {routed(v1beta1.WebsiteReasonHostsRouted, 0), "Healthy", kstatus.CurrentStatus, "Healthy"},
+		"host taken": {routed(v1beta1.WebsiteReasonHostTaken, 0), "Healthy",
+			kstatus.FailedStatus, "Degraded"},
+		"no Gateway yet": {routed(v1beta1.WebsiteReasonGatewayNotFound, 0), "Healthy",
+			kstatus.InProgressStatus, "Progressing"},
+		"no Gateway for a long time": {routed(v1beta1.WebsiteReasonGatewayNotFound, time.Hour), "Healthy",
+			kstatus.FailedStatus, "Degraded"},
+		"unreachable for a long time": {routed(v1beta1.WebsiteReasonHostUnreachable, time.Hour), "Healthy",
+			kstatus.InProgressStatus, "Progressing"},
+		"DNS elsewhere": {routed(v1beta1.WebsiteReasonDNSElsewhere, time.Hour), "Healthy",
+			kstatus.CurrentStatus, "Healthy"},
+		"hosts routed": {routed(v1beta1.WebsiteReasonHostsRouted, 0), "Healthy",
+			kstatus.CurrentStatus, "Healthy"},
 		"previews that cannot be made": {withoutPreviews(), "Healthy", kstatus.CurrentStatus, "Healthy"},
 		"deadline exceeded": {computed(newWebsite(), deployment(1, 0), overdue), "Progressing",
 			kstatus.FailedStatus, "Degraded"},
@@ -64,10 +76,12 @@ func TestHealth(t *testing.T) {
 			if result, err := kstatus.Compute(current); err != nil || result.Status != test.kstatus {
 				t.Errorf("kstatus = %+v (%v), want %s; the status is %v", result, err, test.kstatus, current.Object["status"])
 			}
-			for version, want := range map[schema.GroupVersion]string{v1beta1.SchemeGroupVersion: test.argo, v1alpha1.SchemeGroupVersion: test.v1alpha1} {
+			for version, want := range map[schema.GroupVersion]string{v1beta1.SchemeGroupVersion: test.argo,
+				v1alpha1.SchemeGroupVersion: test.v1alpha1} {
 				current := encode(t, test.website, version)
 				if health, message, err := argoHealth(t.Context(), script, current); health != want || message == "" || err != nil {
-					t.Errorf("Argo CD's health in %s = %q %q (%v), want %s; the status is %v", version.Version, health, message, err, want, current.Object["status"])
+					t.Errorf("Argo CD's health in %s = %q %q (%v), want %s; the status is %v", version.Version, health, message, err,
+						want, current.Object["status"])
 				}
 			}
 		})
@@ -78,8 +92,10 @@ func TestHealth(t *testing.T) {
 func newWebsite() *v1beta1.Website {
 	replicas := int32(1)
 	return &v1beta1.Website{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", UID: "1", Generation: 1, CreationTimestamp: metav1.Now()},
-		Spec:       v1beta1.WebsiteSpec{DeploymentName: "site", Replicas: &replicas, Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", UID: "1", Generation: 1,
+			CreationTimestamp: metav1.Now()},
+		Spec: v1beta1.WebsiteSpec{DeploymentName: "site", Replicas: &replicas,
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git"}}},
 	}
 }
 
@@ -94,7 +110,8 @@ func created(t *testing.T) *v1beta1.Website {
 	if err := scheme.Convert(newWebsite(), internal, nil); err != nil {
 		t.Fatal(err)
 	}
-	ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1"})
+	ctx := genericapirequest.WithRequestInfo(t.Context(),
+		&genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1"})
 	registry.NewStrategy(scheme).PrepareForCreate(ctx, internal)
 	if err := scheme.Convert(internal, stored, nil); err != nil {
 		t.Fatal(err)
@@ -118,7 +135,8 @@ func serving() *v1beta1.Website { return computed(newWebsite(), deployment(1, 1)
 func routed(reason string, since time.Duration) *v1beta1.Website {
 	website := newWebsite()
 	website.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "shop.example.com", Role: v1beta1.HostRoleAlias}}
-	website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteRouted, Status: metav1.ConditionFalse, Reason: reason, Message: "x", ObservedGeneration: 1}}
+	website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteRouted, Status: metav1.ConditionFalse,
+		Reason: reason, Message: "x", ObservedGeneration: 1}}
 	found := func(ago time.Duration) func(*status.Input) {
 		return func(in *status.Input) {
 			in.Routing, in.Now = &status.Routing{Unknown: "it is as before"}, in.Now.Add(-ago)
@@ -129,7 +147,8 @@ func routed(reason string, since time.Duration) *v1beta1.Website {
 
 func withoutPreviews() *v1beta1.Website {
 	return computed(newWebsite(), deployment(1, 1), func(in *status.Input) {
-		in.Previews = &status.Previews{Listed: true, Problem: &problem.Problem{Reason: v1beta1.WebsiteReasonQuotaExceeded, Message: "x"}}
+		in.Previews = &status.Previews{Listed: true,
+			Problem: &problem.Problem{Reason: v1beta1.WebsiteReasonQuotaExceeded, Message: "x"}}
 	})
 }
 

@@ -202,8 +202,11 @@ func TestKustomizeKeysAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := func(schema spec.Schema) any { return schema.Extensions["x-kubernetes-list-map-keys"] }
-	headers := shipped.Definitions["io.nevermosby.mycontroller.v1beta1.Website"].Properties["spec"].Properties["serving"].Properties["headers"]
-	served := websiteopenapi.GetOpenAPIDefinitions(spec.MustCreateRef)["io.nevermosby.mycontroller.v1beta1.WebsiteServing"].Schema.Properties["headers"]
+	website := shipped.Definitions["io.nevermosby.mycontroller.v1beta1.Website"].Properties["spec"]
+	headers := website.Properties["serving"].Properties["headers"]
+	served := websiteopenapi.GetOpenAPIDefinitions(
+		spec.MustCreateRef,
+	)["io.nevermosby.mycontroller.v1beta1.WebsiteServing"].Schema.Properties["headers"]
 	if got, want := fmt.Sprint(keys(headers)), fmt.Sprint(keys(served)); got != want || got == "<nil>" {
 		t.Errorf("keys of spec.serving.headers = %s, want %s", got, want)
 	}

@@ -164,7 +164,8 @@ func checkLabels(t *testing.T, manifests []byte) {
 		if err := yaml.Unmarshal(document, &object); err != nil {
 			t.Fatal(err)
 		}
-		if object.Name != "websites" && (object.Labels["app.kubernetes.io/name"] == "" || object.Labels["app.kubernetes.io/part-of"] != "website") {
+		if object.Name != "websites" && (object.Labels["app.kubernetes.io/name"] == "" ||
+			object.Labels["app.kubernetes.io/part-of"] != "website") {
 			t.Errorf("%s %s has the labels %v", object.Kind, object.Name, object.Labels)
 		}
 	}
@@ -197,8 +198,10 @@ func checkPod(t *testing.T, name string, template corev1.PodTemplateSpec, hostNe
 	}
 	checkRestricted(t, name, template)
 	spec := template.Spec
-	if spec.ServiceAccountName != name || spec.PriorityClassName != "website-system" || spec.TerminationGracePeriodSeconds == nil {
-		t.Errorf("%s: ServiceAccount %q, priority class %q, grace period %v", name, spec.ServiceAccountName, spec.PriorityClassName, spec.TerminationGracePeriodSeconds)
+	if spec.ServiceAccountName != name || spec.PriorityClassName != "website-system" ||
+		spec.TerminationGracePeriodSeconds == nil {
+		t.Errorf("%s: ServiceAccount %q, priority class %q, grace period %v", name, spec.ServiceAccountName,
+			spec.PriorityClassName, spec.TerminationGracePeriodSeconds)
 	}
 	for _, container := range spec.Containers {
 		if _, tag, ok := strings.Cut(container.Image, ":"); !ok || !strings.HasPrefix(tag, "v") {
@@ -208,7 +211,8 @@ func checkPod(t *testing.T, name string, template corev1.PodTemplateSpec, hostNe
 			t.Errorf("%s: the root file system can be written", name)
 		}
 		// What serves nothing has nothing to probe.
-		if len(container.Ports) > 0 && (container.LivenessProbe == nil || container.ReadinessProbe == nil || container.StartupProbe == nil) {
+		if len(container.Ports) > 0 && (container.LivenessProbe == nil || container.ReadinessProbe == nil ||
+			container.StartupProbe == nil) {
 			t.Errorf("%s: a probe is missing", name)
 		}
 		requests, limit := container.Resources.Requests, container.Resources.Limits.Memory()
@@ -242,7 +246,8 @@ func checkRules(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 				t.Errorf("role %s has a wildcard: %+v", name, rule)
 			}
 		}
-		if slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 && !slices.Equal(rule.Verbs, []string{"create"}) {
+		if slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 &&
+			!slices.Equal(rule.Verbs, []string{"create"}) {
 			t.Errorf("role %s permits %v of all Secrets", name, rule.Verbs)
 		}
 	}
@@ -265,7 +270,8 @@ func TestOpenShift(t *testing.T) {
 			default:
 				continue
 			}
-			if c := spec.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
+			if c := spec.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil ||
+				c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
 				t.Errorf("%s: the pods of %s have %+v", overlay, spec.ServiceAccountName, c)
 			}
 			assigned := slices.Contains(spec.Containers[0].Args, "--platform-assigns-user-ids")
@@ -322,7 +328,8 @@ func TestImages(t *testing.T) {
 		}
 	}
 	want := []corev1.LocalObjectReference{{Name: "registry-credentials"}}
-	if !maps.EqualFunc(accounts, map[string][]corev1.LocalObjectReference{"website-apiserver": want, "website-controller": want},
+	if !maps.EqualFunc(accounts, map[string][]corev1.LocalObjectReference{"website-apiserver": want,
+		"website-controller": want},
 		func(a, b []corev1.LocalObjectReference) bool { return slices.Equal(a, b) }) {
 		t.Errorf("pull secrets of ServiceAccounts are %v", accounts)
 	}
@@ -345,7 +352,8 @@ func imagesOf(t *testing.T, manifests []byte) sets.Set[string] {
 			for _, v := range container.Env {
 				if strings.HasSuffix(v.Name, "_IMAGE") {
 					found.Insert(v.Value)
-					if flag := "-image=$(" + v.Name + ")"; !slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasSuffix(arg, flag) }) {
+					if flag := "-image=$(" + v.Name + ")"; !slices.ContainsFunc(container.Args,
+						func(arg string) bool { return strings.HasSuffix(arg, flag) }) {
 						t.Errorf("no flag of %s has the value of %s", container.Name, v.Name)
 					}
 				}

@@ -93,10 +93,12 @@ func verdict(err error) error {
 }
 
 // poll reads a Website until done returns true or an error.
-func poll(t *testing.T, website *v1beta1.Website, timeout time.Duration, done func(*unstructured.Unstructured) (bool, error)) error {
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		return done(get(t, website))
-	})
+func poll(t *testing.T, website *v1beta1.Website, timeout time.Duration,
+	done func(*unstructured.Unstructured) (bool, error)) error {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true,
+		func(ctx context.Context) (bool, error) {
+			return done(get(t, website))
+		})
 	if wait.Interrupted(err) {
 		return errTimedOut
 	}

@@ -48,7 +48,8 @@ func TestClientsWait(t *testing.T) {
 	waitWithAll(t, "reported", website, framework.WaitTimeout, nil)
 
 	stop()
-	framework.Kubectl(t, "patch", "website", "site", "-n", namespace, "--type=merge", "-p", `{"spec":{"serving":{"fallback":"SPA"}}}`)
+	framework.Kubectl(t, "patch", "website", "site", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"serving":{"fallback":"SPA"}}}`)
 	waitWithAll(t, "changed", website, inVain, errTimedOut)
 	start()
 	waitWithAll(t, "reported again", website, framework.WaitTimeout, nil)
@@ -72,7 +73,8 @@ func TestClientsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	website := framework.MustCreate(t, framework.NewWebsite(namespace, "site"))
-	framework.WaitCondition(t, namespace, "site", v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
+	framework.WaitCondition(t, namespace, "site", v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonNameTaken)
 	waitWithAll(t, "name taken", website, framework.WaitTimeout, errFailed)
 
 	if err := deployments.Delete(t.Context(), "site", metav1.DeleteOptions{}); err != nil {

@@ -14,7 +14,8 @@ import (
 )
 
 func main() {
-	cert, key := flag.String("tls-cert-file", "", "the serving certificate"), flag.String("tls-private-key-file", "", "its key")
+	cert, key := flag.String("tls-cert-file", "", "the serving certificate"),
+		flag.String("tls-private-key-file", "", "its key")
 	flag.Parse()
 	http.HandleFunc("/", review)
 	log.Fatal(http.ListenAndServeTLS(":8443", *cert, *key, nil))

@@ -73,7 +73,8 @@ func TestApplyDoesNotOwnWhatItCannotSet(t *testing.T) {
 	}
 	reported, err := websites.ApplyStatus(ctx, v1alpha1.Website("kubia", namespace).
 		WithSpec(v1alpha1.WebsiteSpec().WithReplicas(9)).
-		WithStatus(v1alpha1.WebsiteStatus().WithAvailableReplicas(0)), metav1.ApplyOptions{FieldManager: "reporter", Force: true})
+		WithStatus(v1alpha1.WebsiteStatus().WithAvailableReplicas(0)),
+		metav1.ApplyOptions{FieldManager: "reporter", Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,8 @@ func TestApplyDoesNotOwnWhatItCannotSet(t *testing.T) {
 	}
 
 	_, err = websites.ApplyStatus(ctx, v1alpha1.Website("missing", namespace).
-		WithStatus(v1alpha1.WebsiteStatus().WithAvailableReplicas(1)), metav1.ApplyOptions{FieldManager: "reporter", Force: true})
+		WithStatus(v1alpha1.WebsiteStatus().WithAvailableReplicas(1)),
+		metav1.ApplyOptions{FieldManager: "reporter", Force: true})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("applying the status of a Website that does not exist: %v, want NotFound", err)
 	}
@@ -112,23 +114,28 @@ func TestOwnersAcrossVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	repository := func(repository string) *v1beta1.WebsiteApplyConfiguration {
-		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithGit(v1beta1.GitSource().WithRepository(repository))))
+		return v1beta1.Website("kubia", namespace).WithSpec(
+			v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithGit(v1beta1.GitSource().WithRepository(repository))),
+		)
 	}
 	_, err := beta.Apply(ctx, repository("https://example.com/other.git"), metav1.ApplyOptions{FieldManager: "intruder"})
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "team": .spec.source.git.repository`) {
 		t.Errorf("applying the repository in v1beta1: %v, want a conflict with team about .spec.source.git.repository", err)
 	}
-	if _, err := beta.Apply(ctx, repository("https://example.com/site.git"), metav1.ApplyOptions{FieldManager: "partner"}); err != nil {
+	if _, err := beta.Apply(ctx, repository("https://example.com/site.git"),
+		metav1.ApplyOptions{FieldManager: "partner"}); err != nil {
 		t.Errorf("applying the same repository in v1beta1: %v", err)
 	}
 
 	// What only v1beta1 has belongs to the manager that set it; the old client neither
 	// loses it nor comes to own it.
-	extra := v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithPolling(v1beta1.WebsitePolling().WithPeriodSeconds(30)))
+	extra := v1beta1.Website("kubia", namespace).
+		WithSpec(v1beta1.WebsiteSpec().WithPolling(v1beta1.WebsitePolling().WithPeriodSeconds(30)))
 	if _, err := beta.Apply(ctx, extra, metav1.ApplyOptions{FieldManager: "operator"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alpha.Apply(ctx, team.WithSpec(team.Spec.WithReplicas(2)), metav1.ApplyOptions{FieldManager: "team"}); err != nil {
+	if _, err := alpha.Apply(ctx, team.WithSpec(team.Spec.WithReplicas(2)),
+		metav1.ApplyOptions{FieldManager: "team"}); err != nil {
 		t.Fatal(err)
 	}
 	w, err := beta.Get(ctx, "kubia", metav1.GetOptions{})
@@ -145,14 +152,17 @@ func TestOwnersAcrossVersions(t *testing.T) {
 	}
 	// Given up by the operator, the field is as it is by default, although there
 	// are others that v1alpha1 cannot express: the status, and this path.
-	path := v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithPath("public")))
+	path := v1beta1.Website("kubia", namespace).
+		WithSpec(v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithPath("public")))
 	if _, err := beta.Apply(ctx, path, metav1.ApplyOptions{FieldManager: "partner"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := beta.Apply(ctx, v1beta1.Website("kubia", namespace), metav1.ApplyOptions{FieldManager: "operator"}); err != nil {
+	if _, err := beta.Apply(ctx, v1beta1.Website("kubia", namespace),
+		metav1.ApplyOptions{FieldManager: "operator"}); err != nil {
 		t.Fatal(err)
 	}
-	if w, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || w.Spec.Polling.PeriodSeconds != 60 || w.Spec.Source.Path != "public" {
+	if w, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || w.Spec.Polling.PeriodSeconds != 60 ||
+		w.Spec.Source.Path != "public" {
 		t.Errorf("spec = %+v (%v), want the default period and the partner's path", w.Spec, err)
 	}
 }
@@ -167,12 +177,14 @@ func TestApplyOfHeadersIsByPathAndName(t *testing.T) {
 		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithServing(v1beta1.WebsiteServing().
 			WithHeaders(v1beta1.ResponseHeader().WithPath("/").WithName(name).WithValue(value))))
 	}
-	for manager, wanted := range map[string]*v1beta1.WebsiteApplyConfiguration{"one": header("X-A", "1"), "two": header("X-B", "2")} {
+	for manager, wanted := range map[string]*v1beta1.WebsiteApplyConfiguration{"one": header("X-A", "1"),
+		"two": header("X-B", "2")} {
 		if _, err := websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: manager}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := websites.Apply(ctx, header("X-A", "3"), metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
+	if _, err := websites.Apply(ctx, header("X-A", "3"),
+		metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
 		t.Errorf("applying the other's header: %v, want Conflict", err)
 	}
 	w, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
@@ -187,19 +199,22 @@ func TestApplyOfServiceAnnotationsIsByKey(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	server := framework.NewServer(t, "--allowed-service-annotations=example.com/*")
 	websites := framework.NewClients(t, server.Config(t)).Websites.WebsiteV1beta1().Websites(namespace)
-	if _, err := websites.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
+	if _, err := websites.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	annotation := func(key, value string) *v1beta1.WebsiteApplyConfiguration {
 		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithService(v1beta1.WebsiteService().
 			WithAnnotations(map[string]string{"example.com/" + key: value})))
 	}
-	for manager, wanted := range map[string]*v1beta1.WebsiteApplyConfiguration{"one": annotation("a", "1"), "two": annotation("b", "2")} {
+	for manager, wanted := range map[string]*v1beta1.WebsiteApplyConfiguration{"one": annotation("a", "1"),
+		"two": annotation("b", "2")} {
 		if _, err := websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: manager}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := websites.Apply(ctx, annotation("a", "3"), metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
+	if _, err := websites.Apply(ctx, annotation("a", "3"),
+		metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
 		t.Errorf("applying the other's annotation: %v, want Conflict", err)
 	}
 	w, err := websites.Get(ctx, "kubia", metav1.GetOptions{})

@@ -49,14 +49,16 @@ func TestRBAC(t *testing.T) {
 	if _, err := views.Get(ctx, "kubia", metav1.GetOptions{}); err != nil {
 		t.Errorf("a viewer gets a Website: %v", err)
 	}
-	if _, err := as(viewer).Websites.WebsiteV1beta1().Websites(namespace).GetScale(ctx, "kubia", metav1.GetOptions{}); err != nil {
+	if _, err := as(viewer).Websites.WebsiteV1beta1().Websites(namespace).GetScale(ctx, "kubia",
+		metav1.GetOptions{}); err != nil {
 		t.Errorf("a viewer gets a scale: %v", err)
 	}
 	if err := views.Delete(ctx, "kubia", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a viewer deletes a Website: %v, want Forbidden", err)
 	}
 
-	if _, err := as(stranger).Websites.WebsiteV1alpha1().Websites(namespace).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := as(stranger).Websites.WebsiteV1alpha1().Websites(namespace).List(ctx,
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a stranger lists Websites: %v, want Forbidden", err)
 	}
 

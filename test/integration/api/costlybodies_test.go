@@ -16,7 +16,8 @@ import (
 // costlyNumber takes minutes, and gigabytes, as a quantity.
 const costlyNumber = "12345678901234567890e999999999"
 
-// TestTextLikeQuantities: names, branches and annotations may look like numbers with an exponent, also in the protobuf of
+// TestTextLikeQuantities: names, branches and annotations may look like numbers with an exponent, also in the protobuf
+// of
 // typed clients and of the controller, which writes the whole Website with its status.
 func TestTextLikeQuantities(t *testing.T) {
 	t.Parallel()
@@ -51,7 +52,8 @@ func TestCostlyQuantities(t *testing.T) {
 		`[{"op":"move","from":"/metadata/annotations","path":"/spec/resources/server/limits"}]`,
 		`[{"op":"replace","path":"/spec/storage/sizeLimit","value":"` + costlyNumber + `"}]`,
 	} {
-		if _, err := websites.Patch(t.Context(), w.Name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsBadRequest(err) {
+		if _, err := websites.Patch(t.Context(), w.Name, types.JSONPatchType, []byte(patch),
+			metav1.PatchOptions{}); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v, want a bad request", patch, err)
 		}
 	}
@@ -67,10 +69,13 @@ func TestLargeCopies(t *testing.T) {
 	for copies, accepted := range map[int]bool{2: true, 3: false} {
 		var operations []string
 		for i := range copies {
-			operations = append(operations, fmt.Sprintf(`{"op":"copy","from":"/metadata/annotations/x","path":"/metadata/annotations/x%d"}`, i))
+			operations = append(
+				operations, fmt.Sprintf(`{"op":"copy","from":"/metadata/annotations/x","path":"/metadata/annotations/x%d"}`, i),
+			)
 		}
 		patch := []byte("[" + strings.Join(operations, ",") + "]")
-		_, err := framework.Websites(t, namespace).Patch(t.Context(), w.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		_, err := framework.Websites(t, namespace).Patch(t.Context(), w.Name, types.JSONPatchType, patch,
+			metav1.PatchOptions{})
 		if accepted != (err == nil) || err != nil && !apierrors.IsInvalid(err) {
 			t.Errorf("%d copies of 3 KiB: %v, want it accepted: %t", copies, err, accepted)
 		}

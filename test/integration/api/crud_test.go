@@ -33,7 +33,8 @@ func TestCRUDByTheGeneratedClient(t *testing.T) {
 	if created.Status.AvailableReplicas != 0 {
 		t.Errorf("availableReplicas = %d: a user has set the status", created.Status.AvailableReplicas)
 	}
-	if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "kubia"), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "kubia"),
+		metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("creating it again: %v, want AlreadyExists", err)
 	}
 
@@ -62,7 +63,8 @@ func TestCRUDByTheGeneratedClient(t *testing.T) {
 		t.Errorf("list = %+v, want the updated Website", list.Items)
 	}
 
-	if err := websites.Delete(ctx, "kubia", metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")}); !apierrors.IsConflict(err) {
+	if err := websites.Delete(ctx, "kubia",
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")}); !apierrors.IsConflict(err) {
 		t.Errorf("deleting with another UID: %v, want Conflict", err)
 	}
 	if err := websites.Delete(ctx, "kubia", metav1.DeleteOptions{}); err != nil {
@@ -71,7 +73,8 @@ func TestCRUDByTheGeneratedClient(t *testing.T) {
 	if _, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("getting it after deletion: %v, want NotFound", err)
 	}
-	if _, err := websites.Update(ctx, updated, metav1.UpdateOptions{}); !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if _, err := websites.Update(ctx, updated, metav1.UpdateOptions{}); !apierrors.IsConflict(err) &&
+		!apierrors.IsNotFound(err) {
 		t.Errorf("updating it after deletion: %v, want an error", err)
 	}
 }
@@ -149,7 +152,8 @@ func TestStatusAndSpecAreApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reported.Spec.GitRepo != w.Spec.GitRepo || *reported.Spec.Replicas != 1 || reported.Annotations["by"] != "update" || reported.Generation != updated.Generation {
+	if reported.Spec.GitRepo != w.Spec.GitRepo || *reported.Spec.Replicas != 1 || reported.Annotations["by"] != "update" ||
+		reported.Generation != updated.Generation {
 		t.Errorf("status update = %+v, want an unchanged spec, metadata and generation", reported)
 	}
 

@@ -93,7 +93,8 @@ func patchStatus(ctx context.Context, t *testing.T, namespace, name string, stat
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := framework.Websites(t, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := framework.Websites(t, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,7 +109,8 @@ func TestDeployHook(t *testing.T) {
 	h := newHook(t, config, namespace, "kubia")
 	from := framework.AuditLength(t, "website-apiserver")
 	framework.WaitFor(t, "the role is known", func(ctx context.Context) error {
-		if code, object, err := h.send(ctx, http.MethodPost, "/sync", "payload=%7B%7D"); err != nil || code != http.StatusAccepted || object["kind"] != "WebsiteSyncRequest" {
+		if code, object, err := h.send(ctx, http.MethodPost, "/sync", "payload=%7B%7D"); err != nil ||
+			code != http.StatusAccepted || object["kind"] != "WebsiteSyncRequest" {
 			return fmt.Errorf("%d %v %w", code, object, err)
 		}
 		return nil
@@ -123,7 +125,8 @@ func TestDeployHook(t *testing.T) {
 		t.Errorf("GET = %d %v, want the request of %s", code, shown, user)
 	}
 	for _, denied := range []struct{ method, path string }{
-		{http.MethodGet, ""}, {http.MethodDelete, ""}, {http.MethodPost, "/rollback"}, {http.MethodGet, "/scale"}, {http.MethodGet, "/status"},
+		{http.MethodGet, ""}, {http.MethodDelete, ""}, {http.MethodPost, "/rollback"}, {http.MethodGet, "/scale"},
+		{http.MethodGet, "/status"},
 	} {
 		if code, object := h.must(t, denied.method, denied.path, ""); code != http.StatusForbidden {
 			t.Errorf("%s %s = %d %v, want 403", denied.method, denied.path, code, object)
@@ -131,7 +134,8 @@ func TestDeployHook(t *testing.T) {
 	}
 	framework.WaitFor(t, "the request is in the audit log", func(context.Context) error {
 		for _, event := range framework.AuditEvents(t, "website-apiserver", from) {
-			if ref := event.ObjectRef; event.User.Username == user && event.Verb == "create" && ref != nil && ref.Subresource == "sync" && ref.Name == "kubia" &&
+			if ref := event.ObjectRef; event.User.Username == user && event.Verb == "create" && ref != nil &&
+				ref.Subresource == "sync" && ref.Name == "kubia" &&
 				event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusAccepted {
 				return nil
 			}
@@ -218,7 +222,8 @@ func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResu
 		if err != nil {
 			return err
 		}
-		if w.Status.Sync == nil || before.Status.Sync != nil && w.Status.Sync.LastRequest.ID == before.Status.Sync.LastRequest.ID {
+		if w.Status.Sync == nil || before.Status.Sync != nil &&
+			w.Status.Sync.LastRequest.ID == before.Status.Sync.LastRequest.ID {
 			return errors.New("no request")
 		}
 		requested = w.Status.Sync.LastRequest.ID
@@ -232,9 +237,11 @@ func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResu
 		return a
 	default:
 	}
-	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"sync": map[string]any{"startedID": requested, "lastCompleted": v1beta1.WebsiteSyncCompletion{
-		ID: requested, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: newCommit,
-	}}})
+	patchStatus(t.Context(), t, namespace, "kubia",
+		map[string]any{"sync": map[string]any{"startedID": requested, "lastCompleted": v1beta1.WebsiteSyncCompletion{
+			ID: requested, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main",
+			Commit: newCommit,
+		}}})
 	return <-answered
 }
 
@@ -255,7 +262,8 @@ func TestWebhookOnConnect(t *testing.T) {
 	configuration, err := client.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate.example.com", ClientConfig: framework.WebhookClient(server), Rules: []admissionregistrationv1.RuleWithOperations{rule},
+			Name: "validate.example.com", ClientConfig: framework.WebhookClient(server),
+			Rules:             []admissionregistrationv1.RuleWithOperations{rule},
 			NamespaceSelector: selector, FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
@@ -267,7 +275,8 @@ func TestWebhookOnConnect(t *testing.T) {
 	h := newHook(t, framework.AdminConfig(t), namespace, "kubia")
 	framework.WaitFor(t, "the webhook denies the request", func(ctx context.Context) error {
 		code, object, err := h.send(ctx, http.MethodPost, "/sync?timeoutSeconds=1", "")
-		if message := fmt.Sprint(object["message"]); err != nil || code < 400 || !strings.Contains(message, `admission webhook "validate.example.com" denied the request: not for 1 seconds`) {
+		if message := fmt.Sprint(object["message"]); err != nil || code < 400 || !strings.Contains(message,
+			`admission webhook "validate.example.com" denied the request: not for 1 seconds`) {
 			return fmt.Errorf("%d %v %w", code, object, err)
 		}
 		return nil
@@ -283,9 +292,11 @@ func TestRollBack(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	release := func(commit, subject string, day int) v1beta1.WebsiteRelease {
-		return v1beta1.WebsiteRelease{Commit: commit, Subject: subject, Author: "Zoë", Cause: v1beta1.ReleaseCausePoll, PublishedTime: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
+		return v1beta1.WebsiteRelease{Commit: commit, Subject: subject, Author: "Zoë", Cause: v1beta1.ReleaseCausePoll,
+			PublishedTime: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
 	}
-	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"commit": newCommit, "history": []v1beta1.WebsiteRelease{release(newCommit, "Break the menu", 2), release(oldCommit, "Add a menu", 1)}})
+	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"commit": newCommit,
+		"history": []v1beta1.WebsiteRelease{release(newCommit, "Break the menu", 2), release(oldCommit, "Add a menu", 1)}})
 	rollback := websitesPath("v1beta1", namespace, "/kubia/rollback")
 
 	out := framework.KubectlWith(t, framework.Stdin(`{"commit":"`+oldCommit+`"}`), "create", "--raw", rollback, "-f", "-")
@@ -294,7 +305,8 @@ func TestRollBack(t *testing.T) {
 	}
 	w, err := framework.Websites(t, namespace).Get(t.Context(), "kubia", metav1.GetOptions{})
 	if err != nil || w.Spec.PinnedCommit() != oldCommit || w.Generation != 2 {
-		t.Errorf("pin = %q in generation %d (%v), want %s in the next generation", w.Spec.PinnedCommit(), w.Generation, err, oldCommit)
+		t.Errorf("pin = %q in generation %d (%v), want %s in the next generation", w.Spec.PinnedCommit(),
+			w.Generation, err, oldCommit)
 	}
 	if !slices.ContainsFunc(w.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == "website-apiserver" && e.Subresource == "rollback"
@@ -305,7 +317,8 @@ func TestRollBack(t *testing.T) {
 
 	editor := newHook(t, newUserWithRole(t, namespace, "edit"), namespace, "kubia")
 	framework.WaitFor(t, "an editor may roll back", func(ctx context.Context) error {
-		if code, object, err := editor.send(ctx, http.MethodPost, "/rollback", "{}"); err != nil || code != http.StatusCreated {
+		if code, object, err := editor.send(ctx, http.MethodPost, "/rollback", "{}"); err != nil ||
+			code != http.StatusCreated {
 			return fmt.Errorf("%d %v %w", code, object, err)
 		}
 		return nil
@@ -325,7 +338,8 @@ func TestSyncFlood(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	created := framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	h := newHook(t, framework.AdminConfig(t), namespace, "kubia")
-	watching, err := framework.Websites(t, namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: created.ResourceVersion})
+	watching, err := framework.Websites(t, namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: created.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,8 +391,10 @@ func TestSyncFlood(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	t.Logf("%d requests, answered %v, in %s (median), %s (p99), took %d writes", len(took), codes, took[len(took)/2], took[len(took)*99/100], len(requests))
-	if accepted := codes[http.StatusAccepted]; accepted+codes[http.StatusTooManyRequests] != len(took) || accepted < floodClients {
+	t.Logf("%d requests, answered %v, in %s (median), %s (p99), took %d writes", len(took), codes, took[len(took)/2],
+		took[len(took)*99/100], len(requests))
+	if accepted := codes[http.StatusAccepted]; accepted+codes[http.StatusTooManyRequests] != len(took) ||
+		accepted < floodClients {
 		t.Errorf("answered %v, want 202 and perhaps 429", codes)
 	}
 	// Two for each request that the controller starts: three at once, then one in 5 seconds.

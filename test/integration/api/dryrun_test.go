@@ -58,7 +58,8 @@ func TestDryRunStoresNothing(t *testing.T) {
 	}
 	tests := map[string]func(context.Context) error{
 		"create": func(ctx context.Context) error {
-			_, err := websites.Create(ctx, framework.NewWebsite(namespace, "new", framework.Detailed), metav1.CreateOptions{DryRun: dryRun})
+			_, err := websites.Create(ctx, framework.NewWebsite(namespace, "new", framework.Detailed),
+				metav1.CreateOptions{DryRun: dryRun})
 			return err
 		},
 		"update": func(ctx context.Context) error {
@@ -74,7 +75,11 @@ func TestDryRunStoresNothing(t *testing.T) {
 			return scaled(websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: "team", Force: true, DryRun: dryRun}))
 		},
 		"apply that creates": func(ctx context.Context) error {
-			wanted := applied.Website("new", namespace).WithSpec(applied.WebsiteSpec().WithSource(applied.WebsiteSource().WithGit(applied.GitSource().WithRepository("https://example.com/site.git"))))
+			wanted := applied.Website("new", namespace).WithSpec(
+				applied.WebsiteSpec().WithSource(
+					applied.WebsiteSource().WithGit(applied.GitSource().WithRepository("https://example.com/site.git")),
+				),
+			)
 			_, err := websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: "team", DryRun: dryRun})
 			return err
 		},
@@ -84,10 +89,12 @@ func TestDryRunStoresNothing(t *testing.T) {
 			return reported(websites.UpdateStatus(ctx, changed, metav1.UpdateOptions{DryRun: dryRun}))
 		},
 		"patch of the status": func(ctx context.Context) error {
-			return reported(websites.Patch(ctx, "kubia", types.MergePatchType, []byte(`{"status":{"readyReplicas":9}}`), metav1.PatchOptions{DryRun: dryRun}, "status"))
+			return reported(websites.Patch(ctx, "kubia", types.MergePatchType, []byte(`{"status":{"readyReplicas":9}}`),
+				metav1.PatchOptions{DryRun: dryRun}, "status"))
 		},
 		"scale": func(ctx context.Context) error {
-			scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
+			scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: namespace},
+				Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 			answer, err := websites.UpdateScale(ctx, "kubia", scale, metav1.UpdateOptions{DryRun: dryRun})
 			if err == nil && answer.Spec.Replicas != 3 {
 				err = fmt.Errorf("answer = %+v, want 3 replicas", answer)
@@ -101,14 +108,17 @@ func TestDryRunStoresNothing(t *testing.T) {
 			return websites.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: dryRun}, metav1.ListOptions{})
 		},
 		"kubectl apply": func(ctx context.Context) error {
-			return said(ctx, "website.mycontroller.nevermosby.io/kubia configured (server dry run)", betaManifest("kubia", validSource, "replicas: 3"),
+			return said(ctx, "website.mycontroller.nevermosby.io/kubia configured (server dry run)",
+				betaManifest("kubia", validSource, "replicas: 3"),
 				"apply", "-n", namespace, "-f", "-", "--dry-run=server")
 		},
 		"kubectl scale": func(ctx context.Context) error {
-			return said(ctx, "website.mycontroller.nevermosby.io/kubia scaled (server dry run)", "", "scale", "website/kubia", "-n", namespace, "--replicas=3", "--dry-run=server")
+			return said(ctx, "website.mycontroller.nevermosby.io/kubia scaled (server dry run)", "", "scale", "website/kubia",
+				"-n", namespace, "--replicas=3", "--dry-run=server")
 		},
 		"kubectl delete": func(ctx context.Context) error {
-			return said(ctx, `website.mycontroller.nevermosby.io "kubia" deleted from `+namespace+` namespace (server dry run)`, "", "delete", "website/kubia", "-n", namespace, "--dry-run=server")
+			return said(ctx, `website.mycontroller.nevermosby.io "kubia" deleted from `+namespace+` namespace (server dry run)`,
+				"", "delete", "website/kubia", "-n", namespace, "--dry-run=server")
 		},
 	}
 	for name, write := range tests {
@@ -126,7 +136,8 @@ func TestDryRunStoresNothing(t *testing.T) {
 		})
 	}
 	t.Run("mistakes are found", func(t *testing.T) {
-		_, err := websites.Patch(t.Context(), "kubia", types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`), metav1.PatchOptions{DryRun: dryRun})
+		_, err := websites.Patch(t.Context(), "kubia", types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`),
+			metav1.PatchOptions{DryRun: dryRun})
 		if !apierrors.IsInvalid(err) {
 			t.Errorf("error = %v, want Invalid", err)
 		}

@@ -21,7 +21,8 @@ func TestExamples(t *testing.T) {
 	}
 	for _, manifest := range manifests {
 		t.Run(filepath.Base(manifest), func(t *testing.T) {
-			stdout, stderr, err := framework.Cluster.Kubectl(t.Context(), "apply", "-n", namespace, "--dry-run=server", "--validate=strict", "-f", manifest)
+			stdout, stderr, err := framework.Cluster.Kubectl(t.Context(), "apply", "-n", namespace, "--dry-run=server",
+				"--validate=strict", "-f", manifest)
 			if err != nil || !strings.Contains(stdout, "website.mycontroller.nevermosby.io/") {
 				t.Errorf("kubectl apply: %v\n%s%s", err, stdout, stderr)
 			}

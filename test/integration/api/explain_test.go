@@ -24,7 +24,8 @@ const modelPrefix = "io.nevermosby.mycontroller."
 // document returns the OpenAPI v3 document of a version, as the cluster serves it.
 func document(t *testing.T, version schema.GroupVersion) *spec3.OpenAPI {
 	t.Helper()
-	data, err := framework.Admin(t).Kubernetes.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/" + version.String()).Do(t.Context()).Raw()
+	data, err := framework.Admin(t).Kubernetes.Discovery().RESTClient().Get().
+		AbsPath("/openapi/v3/apis/" + version.String()).Do(t.Context()).Raw()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,8 @@ func fieldsExplained(output string) []string {
 func TestExplainIsComplete(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
-	for version, atLeast := range map[schema.GroupVersion]int{v1alpha1.SchemeGroupVersion: 25, v1beta1.SchemeGroupVersion: 85} {
+	for version, atLeast := range map[schema.GroupVersion]int{v1alpha1.SchemeGroupVersion: 25,
+		v1beta1.SchemeGroupVersion: 85} {
 		t.Run(version.Version, func(t *testing.T) {
 			fields := fieldsOf(t, version)
 			if len(fields) < atLeast {
@@ -121,7 +123,8 @@ func TestExplainIsComplete(t *testing.T) {
 					t.Errorf("%s has no description", path)
 				}
 			}
-			explained := fieldsExplained(framework.Kubectl(t, "explain", "website", "--recursive", "--api-version="+version.String()))
+			explained := fieldsExplained(framework.Kubectl(t, "explain", "website", "--recursive",
+				"--api-version="+version.String()))
 			if want := slices.Sorted(maps.Keys(fields)); !slices.Equal(explained, want) {
 				t.Errorf("kubectl explain --recursive shows %v, want %v", explained, want)
 			}
@@ -149,7 +152,8 @@ func TestExplainEveryField(t *testing.T) {
 			path := strings.Trim("website."+parent, ".")
 			got := framework.Kubectl(t, "explain", path, "--api-version="+version.String())
 			for _, name := range names {
-				if !regexp.MustCompile(`\n  ` + name + `\t<[^\n]+>(\s-required-)?\n(  enum: [^\n]+\n)?    [^\n]+\n`).MatchString(got) {
+				if !regexp.MustCompile(`\n  ` + name + `\t<[^\n]+>(\s-required-)?\n(  enum: [^\n]+\n)?    [^\n]+\n`).
+					MatchString(got) {
 					t.Errorf("kubectl explain %s of %s does not explain %s:\n%s", path, version, name, got)
 				}
 			}
@@ -163,7 +167,8 @@ func TestExplainEveryField(t *testing.T) {
 				continue
 			}
 			got = framework.Kubectl(t, "explain", path+"."+leaves[0], "--api-version="+version.String())
-			if !strings.Contains(got, "FIELD: "+leaves[0]+" <") || !strings.Contains(got, "DESCRIPTION:\n    ") || strings.Contains(got, "<empty>") {
+			if !strings.Contains(got, "FIELD: "+leaves[0]+" <") || !strings.Contains(got, "DESCRIPTION:\n    ") ||
+				strings.Contains(got, "<empty>") {
 				t.Errorf("kubectl explain %s.%s of %s printed\n%s", path, leaves[0], version, got)
 			}
 		}
@@ -183,14 +188,16 @@ func TestOpenAPIOfTheClusterIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatalf("OpenAPI v2 of the cluster: %v", err)
 	}
-	for _, name := range []string{modelPrefix + "v1alpha1.Website", modelPrefix + "v1beta1.Website", "io.k8s.api.apps.v1.Deployment", "io.k8s.api.autoscaling.v1.Scale"} {
+	for _, name := range []string{modelPrefix + "v1alpha1.Website", modelPrefix + "v1beta1.Website",
+		"io.k8s.api.apps.v1.Deployment", "io.k8s.api.autoscaling.v1.Scale"} {
 		if models.LookupModel(name) == nil {
 			t.Errorf("OpenAPI v2 of the cluster lacks %s", name)
 		}
 	}
 	// Kinds are found by this extension, on which printing and applying rely.
 	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
-		kinds, _ := models.LookupModel(modelPrefix + version.Version + ".Website").GetExtensions()["x-kubernetes-group-version-kind"].([]any)
+		kinds, _ := models.LookupModel(modelPrefix + version.Version + ".Website").
+			GetExtensions()["x-kubernetes-group-version-kind"].([]any)
 		if len(kinds) != 1 {
 			t.Errorf("kinds of Website in %s = %v, want one", version, kinds)
 		}

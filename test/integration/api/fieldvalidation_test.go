@@ -20,8 +20,11 @@ func TestFieldValidation(t *testing.T) {
 		duplicated = `duplicate field "spec.replicas"`
 	)
 	body := map[string]string{
-		"v1alpha1": `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia"},"spec":{"deploymentName":"kubia","gitRepo":"https://example.com/site.git","branch":"main","replicas":1,"replicas":1}}`,
-		"v1beta1":  `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}},"branch":"main","replicas":1,"replicas":1}}`,
+		"v1alpha1": `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia"},` +
+			`"spec":{"deploymentName":"kubia","gitRepo":"https://example.com/site.git","branch":"main","replicas":1,` +
+			`"replicas":1}}`,
+		"v1beta1": `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},` +
+			`"spec":{"source":{"git":{"repository":"https://example.com/site.git"}},"branch":"main","replicas":1,"replicas":1}}`,
 	}
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		t.Run(version, func(t *testing.T) {
@@ -31,31 +34,38 @@ func TestFieldValidation(t *testing.T) {
 			}{
 				{name: "create", method: http.MethodPost, contentType: "application/json", body: body[version]},
 				{name: "update", method: http.MethodPut, path: "/kubia", contentType: "application/json", body: body[version]},
-				{name: "merge patch", method: http.MethodPatch, path: "/kubia", contentType: "application/merge-patch+json", body: `{"spec":{"branch":"main","replicas":1,"replicas":1}}`},
+				{name: "merge patch", method: http.MethodPatch, path: "/kubia", contentType: "application/merge-patch+json",
+					body: `{"spec":{"branch":"main","replicas":1,"replicas":1}}`},
 			}
 			for _, write := range writes {
 				send := func(mode string) response {
-					return request(t, write.method, websitesPath(version, namespace, write.path)+"?fieldValidation="+mode, write.body, "Content-Type", write.contentType)
+					return request(t, write.method, websitesPath(version, namespace, write.path)+"?fieldValidation="+mode, write.body,
+						"Content-Type", write.contentType)
 				}
 				strict := send("Strict")
-				if strict.code != http.StatusBadRequest && strict.code != http.StatusUnprocessableEntity || !strings.Contains(string(strict.body), `unknown field \"spec.branch\"`) || !strings.Contains(string(strict.body), `duplicate field \"spec.replicas\"`) {
+				if strict.code != http.StatusBadRequest && strict.code != http.StatusUnprocessableEntity ||
+					!strings.Contains(string(strict.body), `unknown field \"spec.branch\"`) ||
+					!strings.Contains(string(strict.body), `duplicate field \"spec.replicas\"`) {
 					t.Errorf("%s, strict: %d %s, want both fields refused", write.name, strict.code, strict.body)
 				}
 				// What is not refused is done, so the next write finds the Website.
 				ignored := send("Ignore")
 				if ignored.code >= 300 || mentions(ignored.warnings(), unknown) || mentions(ignored.warnings(), duplicated) {
-					t.Errorf("%s, ignored: %d %s, warnings %q; want neither", write.name, ignored.code, ignored.body, ignored.warnings())
+					t.Errorf("%s, ignored: %d %s, warnings %q; want neither", write.name, ignored.code, ignored.body,
+						ignored.warnings())
 				}
 				if write.method == http.MethodPost {
 					framework.Kubectl(t, "delete", "website", "kubia", "-n", namespace)
 				}
 				warned := send("Warn")
 				if warned.code >= 300 || !mentions(warned.warnings(), unknown) || !mentions(warned.warnings(), duplicated) {
-					t.Errorf("%s, warned: %d %s, warnings %q; want both fields in them", write.name, warned.code, warned.body, warned.warnings())
+					t.Errorf("%s, warned: %d %s, warnings %q; want both fields in them", write.name, warned.code, warned.body,
+						warned.warnings())
 				}
 			}
 			// Applying needs to know to whom each field belongs, so it takes none that it does not know.
-			applied := request(t, http.MethodPatch, websitesPath(version, namespace, "/kubia?fieldManager=team&fieldValidation=Ignore"),
+			applied := request(t, http.MethodPatch,
+				websitesPath(version, namespace, "/kubia?fieldManager=team&fieldValidation=Ignore"),
 				strings.Replace(body[version], `,"replicas":1,"replicas":1`, "", 1), "Content-Type", "application/apply-patch+yaml")
 			if applied.code < 400 || !strings.Contains(string(applied.body), ".spec.branch: field not declared in schema") {
 				t.Errorf("apply of an unknown field: %d %s, want it refused", applied.code, applied.body)
@@ -64,27 +74,33 @@ func TestFieldValidation(t *testing.T) {
 	}
 }
 
-// TestFieldValidationOfTheAnnotation: what a later server has written into the annotation of v1alpha1 is unknown to this
+// TestFieldValidationOfTheAnnotation: what a later server has written into the annotation of v1alpha1 is unknown to
+// this
 // one. It is treated as an unknown field of the request, and not stored.
 func TestFieldValidationOfTheAnnotation(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	const unknown = `metadata.annotations[` + website.AnnotationCarriedFields + `]: unknown field "spec.archive"`
-	annotations := `"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"suspend\":false,\"archive\":{\"secretRef\":{\"name\":\"s\"}}}}"}`
-	whole := `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia",` + annotations +
+	annotations := `"annotations":{"` + website.AnnotationCarriedFields +
+		`":"{\"spec\":{\"suspend\":false,\"archive\":{\"secretRef\":{\"name\":\"s\"}}}}"}`
+	whole := `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia",` +
+		annotations +
 		`},"spec":{"deploymentName":"kubia","gitRepo":"https://example.com/site.git"}}`
 	for _, write := range []struct{ name, method, path, contentType, body string }{
 		{"create", http.MethodPost, "?", "application/json", whole},
 		{"update", http.MethodPut, "/kubia?", "application/json", whole},
 		{"merge patch", http.MethodPatch, "/kubia?", "application/merge-patch+json", `{"metadata":{` + annotations + `}}`},
 		{"apply", http.MethodPatch, "/kubia?fieldManager=team&force=true&", "application/apply-patch+yaml", whole},
-		{"apply a new one", http.MethodPatch, "/applied?fieldManager=team&", "application/apply-patch+yaml", strings.ReplaceAll(whole, `"kubia"`, `"applied"`)},
+		{"apply a new one", http.MethodPatch, "/applied?fieldManager=team&", "application/apply-patch+yaml",
+			strings.ReplaceAll(whole, `"kubia"`, `"applied"`)},
 		{"status", http.MethodPatch, "/kubia/status?", "application/merge-patch+json", `{"metadata":{` + annotations + `}}`},
 	} {
 		send := func(mode string) response {
-			return request(t, write.method, websitesPath("v1alpha1", namespace, write.path)+"fieldValidation="+mode, write.body, "Content-Type", write.contentType)
+			return request(t, write.method, websitesPath("v1alpha1", namespace, write.path)+"fieldValidation="+mode, write.body,
+				"Content-Type", write.contentType)
 		}
-		if strict := send("Strict"); strict.code != http.StatusUnprocessableEntity || !strings.Contains(string(strict.body), `unknown field \"spec.archive\"`) {
+		if strict := send("Strict"); strict.code != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(strict.body), `unknown field \"spec.archive\"`) {
 			t.Errorf("%s, strict: %d %s, want it refused", write.name, strict.code, strict.body)
 		}
 		if warned := send("Warn"); warned.code >= 300 || !mentions(warned.warnings(), unknown) {
@@ -100,7 +116,8 @@ func TestFieldValidationOfTheAnnotation(t *testing.T) {
 	for _, name := range []string{"kubia", "applied"} {
 		got, err := framework.Websites(t, namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || len(got.Annotations) != 0 || got.Spec.Suspend == nil || *got.Spec.Suspend {
-			t.Errorf("%s is stored with annotations %v and suspend %v (%v), want none and false", name, got.Annotations, got.Spec.Suspend, err)
+			t.Errorf("%s is stored with annotations %v and suspend %v (%v), want none and false", name, got.Annotations,
+				got.Spec.Suspend, err)
 		}
 	}
 }

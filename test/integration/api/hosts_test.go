@@ -38,7 +38,8 @@ func TestHostAuthorization(t *testing.T) {
 	user := namespace + "-editor"
 	framework.Bind(t, namespace, user, "ClusterRole", "edit")
 	framework.Allow(t, namespace, user, rbacv1.PolicyRule{
-		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websitehosts"}, ResourceNames: []string{"shop.example.test", "*.example.test"}, Verbs: []string{"use"},
+		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websitehosts"},
+		ResourceNames: []string{"shop.example.test", "*.example.test"}, Verbs: []string{"use"},
 	})
 	s := framework.NewServer(t, "--host-authorization=Enforce", "--allowed-service-annotations=example.test/*")
 	config := rest.CopyConfig(s.Config(t))
@@ -52,15 +53,18 @@ func TestHostAuthorization(t *testing.T) {
 		tweak func(*v1beta1.Website)
 		want  []string
 	}{
-		"own host":              {tweak: withHosts("shop.example.test")},
-		"own wildcard":          {tweak: withHosts("*.example.test")},
-		"host below a wildcard": {tweak: withHosts("shop.example.test", "other.example.test"), want: []string{"spec.hosts[1]", `requires use on websitehosts "other.example.test"`}},
-		"annotation":            {tweak: annotated("example.test/size")},
-		"other annotation":      {tweak: annotated("example.com/size"), want: []string{"spec.service.annotations[example.com/size]", "--allowed-service-annotations"}},
+		"own host":     {tweak: withHosts("shop.example.test")},
+		"own wildcard": {tweak: withHosts("*.example.test")},
+		"host below a wildcard": {tweak: withHosts("shop.example.test", "other.example.test"), want: []string{"spec.hosts[1]",
+			`requires use on websitehosts "other.example.test"`}},
+		"annotation": {tweak: annotated("example.test/size")},
+		"other annotation": {tweak: annotated("example.com/size"),
+			want: []string{"spec.service.annotations[example.com/size]", "--allowed-service-annotations"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia", test.tweak), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			_, err := websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia", test.tweak),
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if len(test.want) == 0 {
 				if err != nil {
 					t.Fatal(err)
@@ -89,7 +93,8 @@ func TestHostAuthorization(t *testing.T) {
 		}
 	})
 	t.Run("the example of a role", func(t *testing.T) {
-		framework.Kubectl(t, "apply", "-n", namespace, "-f", framework.Path("artifacts", "examples", "policies", "hosts-role.yaml"))
+		framework.Kubectl(t, "apply", "-n", namespace, "-f",
+			framework.Path("artifacts", "examples", "policies", "hosts-role.yaml"))
 		config := rest.CopyConfig(config)
 		for _, example := range []string{"hosts.yaml", "previews.yaml"} {
 			data, err := os.ReadFile(framework.Path("artifacts", "examples", example))
@@ -102,18 +107,21 @@ func TestHostAuthorization(t *testing.T) {
 			}
 			create := func(groups ...string) error {
 				config.Impersonate.Groups = groups
-				_, err := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), w, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				_, err := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), w,
+					metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				return err
 			}
 			if err := create(); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "requires use on websitehosts") {
 				t.Errorf("creating %s: %v, want a rejection", example, err)
 			}
-			framework.WaitFor(t, "members of site-team create "+example, func(context.Context) error { return create("site-team") })
+			framework.WaitFor(t, "members of site-team create "+example,
+				func(context.Context) error { return create("site-team") })
 		}
 	})
 }
 
-// TestHostsWithoutPermission: by default, the server accepts a host that its user may not use with a warning, and with Off
+// TestHostsWithoutPermission: by default, the server accepts a host that its user may not use with a warning, and with
+// Off
 // without one.
 func TestHostsWithoutPermission(t *testing.T) {
 	t.Parallel()
@@ -124,7 +132,8 @@ func TestHostsWithoutPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	warning := fmt.Sprintf("spec.hosts[0].name: requires use on websitehosts %q in namespace %q: ask for a role that grants it. "+
+	warning := fmt.Sprintf("spec.hosts[0].name: requires use on websitehosts %q in namespace %q: ask for a role that "+
+		"grants it. "+
 		"It is accepted because website-apiserver has --host-authorization=Warn", host, namespace)
 	for name, test := range map[string]struct {
 		config *rest.Config
@@ -137,7 +146,8 @@ func TestHostsWithoutPermission(t *testing.T) {
 			config, recorder := rest.CopyConfig(test.config), &warned{}
 			config.Impersonate.UserName, config.WarningHandler = user, recorder
 			websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace)
-			w, err := websites.Create(t.Context(), framework.NewWebsite(namespace, strings.ToLower(name), withHosts(host)), metav1.CreateOptions{})
+			w, err := websites.Create(t.Context(), framework.NewWebsite(namespace, strings.ToLower(name), withHosts(host)),
+				metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +171,8 @@ func TestHostWarning(t *testing.T) {
 	framework.MustCreate(t, framework.NewWebsite(first, "older", withHosts(host)))
 	user := second + "-editor"
 	framework.Bind(t, second, user, "ClusterRole", "edit")
-	framework.Allow(t, second, user, rbacv1.PolicyRule{APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websitehosts"}, Verbs: []string{"use"}})
+	framework.Allow(t, second, user, rbacv1.PolicyRule{APIGroups: []string{v1beta1.GroupName},
+		Resources: []string{"websitehosts"}, Verbs: []string{"use"}})
 	asUser, err := framework.Cluster.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)
@@ -176,9 +187,14 @@ func TestHostWarning(t *testing.T) {
 		hosts  []string
 		want   []string
 	}{
-		"a user of the other namespace": {config: asUser, hosts: []string{host}, want: []string{`spec.hosts[0].name: another Website has the host "` + host + `"` + consequence}},
-		"a user of both":                {config: asAdmin, hosts: []string{"x." + host, host}, want: []string{`spec.hosts[1].name: the Website "older" of namespace "` + first + `" has the host "` + host + `"` + consequence}},
-		"a host of no other Website":    {config: asUser, hosts: []string{"x." + host}},
+		"a user of the other namespace": {config: asUser, hosts: []string{host},
+			want: []string{`spec.hosts[0].name: another Website has the host "` + host + `"` + consequence}},
+		"a user of both": {
+			config: asAdmin, hosts: []string{"x." + host, host},
+			want: []string{`spec.hosts[1].name: the Website "older" of namespace "` + first + `" has the host "` + host +
+				`"` + consequence},
+		},
+		"a host of no other Website": {config: asUser, hosts: []string{"x." + host}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +202,8 @@ func TestHostWarning(t *testing.T) {
 			config := rest.CopyConfig(test.config)
 			config.WarningHandler = recorder
 			websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(second)
-			if _, err := websites.Create(t.Context(), framework.NewWebsite(second, "younger", withHosts(test.hosts...)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			if _, err := websites.Create(t.Context(), framework.NewWebsite(second, "younger", withHosts(test.hosts...)),
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(recorder.texts, test.want) {
@@ -221,7 +238,8 @@ func TestExamplePolicyOfHosts(t *testing.T) {
 	bind(t, policy, namespace, nil)
 
 	create := func(ctx context.Context, hosts ...string) error {
-		_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, "kubia", withHosts(hosts...)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, "kubia", withHosts(hosts...)),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	const denial = "may only use hosts of its annotation website-domains: example.com, *.example.org"
@@ -240,17 +258,21 @@ func TestExamplePolicyOfHosts(t *testing.T) {
 	}
 }
 
-// TestHostsOfSeveralManagers: hosts are a map by name, of which each manager applies its own, and roles depend on no order.
+// TestHostsOfSeveralManagers: hosts are a map by name, of which each manager applies its own, and roles depend on no
+// order.
 func TestHostsOfSeveralManagers(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
 	apply := func(manager, spec string) (*v1beta1.Website, error) {
-		manifest := fmt.Sprintf("apiVersion: %s\nkind: Website\nmetadata: {name: shop}\nspec: {%s}\n", v1beta1.SchemeGroupVersion, spec)
-		return websites.Patch(t.Context(), "shop", types.ApplyPatchType, []byte(manifest), metav1.PatchOptions{FieldManager: manager})
+		manifest := fmt.Sprintf("apiVersion: %s\nkind: Website\nmetadata: {name: shop}\nspec: {%s}\n",
+			v1beta1.SchemeGroupVersion, spec)
+		return websites.Patch(t.Context(), "shop", types.ApplyPatchType, []byte(manifest),
+			metav1.PatchOptions{FieldManager: manager})
 	}
 	const source = "source: {git: {repository: 'https://example.com/site.git'}}"
-	if _, err := apply("team", source+", hosts: [{name: old.example.test, role: Redirect}]"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.hosts[0].role") {
+	if _, err := apply("team", source+", hosts: [{name: old.example.test, role: Redirect}]"); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), "spec.hosts[0].role") {
 		t.Errorf("a redirect to nothing: %v, want it invalid", err)
 	}
 	if _, err := apply("team", source+", hosts: [{name: www.example.test, role: Canonical}]"); err != nil {
@@ -264,10 +286,12 @@ func TestHostsOfSeveralManagers(t *testing.T) {
 	for _, host := range got.Spec.Hosts {
 		roles[host.Name] = host.Role
 	}
-	if want := map[string]v1beta1.HostRole{"www.example.test": "Canonical", "old.example.test": "Redirect", "a.example.test": "Alias"}; !maps.Equal(roles, want) {
+	if want := map[string]v1beta1.HostRole{"www.example.test": "Canonical", "old.example.test": "Redirect",
+		"a.example.test": "Alias"}; !maps.Equal(roles, want) {
 		t.Errorf("the hosts are %v, want %v", roles, want)
 	}
-	if _, err := apply("marketing", "hosts: [{name: a.example.test, role: Canonical}]"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only one host may be canonical") {
+	if _, err := apply("marketing", "hosts: [{name: a.example.test, role: Canonical}]"); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), "only one host may be canonical") {
 		t.Errorf("a second canonical host: %v, want it invalid", err)
 	}
 	if got, err = apply("marketing", "hosts: [{name: a.example.test}]"); err != nil || len(got.Spec.Hosts) != 2 {
@@ -286,13 +310,17 @@ func TestTLS(t *testing.T) {
 		"a Secret that is unused": {`{"mode":"Listener","secretRef":{"name":"certificate"}}`, "spec.tls.secretRef"},
 		"another mode":            {`{"mode":"Off"}`, "spec.tls.mode: Unsupported value"},
 	} {
-		_, stderr, err := framework.Cluster.Kubectl(t.Context(), "patch", "website", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":`+test.tls+`}}`)
+		_, stderr, err := framework.Cluster.Kubectl(t.Context(), "patch", "website", "shop", "-n", namespace, "--type=merge",
+			"-p", `{"spec":{"tls":`+test.tls+`}}`)
 		if err == nil || !strings.Contains(stderr, test.want) {
 			t.Errorf("%s: %v, %s, want %q", name, err, stderr, test.want)
 		}
 	}
-	framework.Kubectl(t, "patch", "website", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":{"mode":"Issuer","issuerRef":{"name":"ca"},"redirect":false}}}`)
-	if got := framework.Kubectl(t, "get", "website", "shop", "-n", namespace, "--output=jsonpath={.spec.tls}"); got != `{"issuerRef":{"group":"cert-manager.io","kind":"Issuer","name":"ca"},"mode":"Issuer","redirect":false}` {
+	framework.Kubectl(t, "patch", "website", "shop", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"tls":{"mode":"Issuer","issuerRef":{"name":"ca"},"redirect":false}}}`)
+	if got := framework.Kubectl(
+		t, "get", "website", "shop", "-n", namespace, "--output=jsonpath={.spec.tls}",
+	); got != `{"issuerRef":{"group":"cert-manager.io","kind":"Issuer","name":"ca"},"mode":"Issuer","redirect":false}` {
 		t.Errorf("spec.tls is %s", got)
 	}
 }

@@ -46,7 +46,8 @@ func TestPaging(t *testing.T) {
 		framework.MustCreate(t, framework.NewWebsite(namespace, fmt.Sprintf("w%d", i), framework.Detailed))
 	}
 	page := mustList(t, websites, metav1.ListOptions{Limit: 2})
-	if got := namesOf(page); !slices.Equal(got, []string{"w0", "w1"}) || page.Continue == "" || ptr.Deref(page.RemainingItemCount, 0) != 3 {
+	if got := namesOf(page); !slices.Equal(got, []string{"w0", "w1"}) || page.Continue == "" ||
+		ptr.Deref(page.RemainingItemCount, 0) != 3 {
 		t.Fatalf("first page = %v, %+v; want w0 and w1, a token, and 3 remaining", got, page.ListMeta)
 	}
 	if err := websites.Delete(t.Context(), "w4", metav1.DeleteOptions{}); err != nil {
@@ -65,13 +66,16 @@ func TestPaging(t *testing.T) {
 	if want := []string{"w2", "w3", "w4"}; !slices.Equal(rest, want) {
 		t.Errorf("other pages = %v, want %v as of the first page", rest, want)
 	}
-	if got, want := namesOf(mustList(t, websites, metav1.ListOptions{})), []string{"w0", "w1", "w2", "w3", "w9"}; !slices.Equal(got, want) {
+	if got, want := namesOf(mustList(t, websites, metav1.ListOptions{})),
+		[]string{"w0", "w1", "w2", "w3", "w9"}; !slices.Equal(got, want) {
 		t.Errorf("list = %v, want %v", got, want)
 	}
-	if _, err := websites.List(t.Context(), metav1.ListOptions{Limit: 2, Continue: "nonsense"}); !apierrors.IsBadRequest(err) {
+	if _, err := websites.List(t.Context(),
+		metav1.ListOptions{Limit: 2, Continue: "nonsense"}); !apierrors.IsBadRequest(err) {
 		t.Errorf("a token that is none: %v, want BadRequest", err)
 	}
-	if got := strings.Fields(framework.Kubectl(t, "get", "ws", "-n", namespace, "-o", "name", "--chunk-size=2")); len(got) != 5 {
+	if got := strings.Fields(framework.Kubectl(t, "get", "ws", "-n", namespace, "-o", "name",
+		"--chunk-size=2")); len(got) != 5 {
 		t.Errorf("kubectl read %q in chunks, want all five", got)
 	}
 }
@@ -93,17 +97,33 @@ func TestSelectors(t *testing.T) {
 		options metav1.ListOptions
 		want    []string
 	}{
-		"label":                  {options: metav1.ListOptions{LabelSelector: "team=blue"}, want: []string{"one", "two"}},
-		"other label":            {options: metav1.ListOptions{LabelSelector: "team!=blue"}, want: []string{"four", "three"}},
-		"set of labels":          {options: metav1.ListOptions{LabelSelector: "team in (red, green)"}, want: []string{"three"}},
-		"no label":               {options: metav1.ListOptions{LabelSelector: "!team"}, want: []string{"four"}},
-		"name":                   {options: metav1.ListOptions{FieldSelector: "metadata.name=two"}, want: []string{"two"}},
-		"namespace":              {options: metav1.ListOptions{FieldSelector: "metadata.namespace!=" + namespace}, want: []string{}},
-		"deployment":             {options: metav1.ListOptions{FieldSelector: "spec.deploymentName=three-website"}, want: []string{"three"}},
-		"repository":             {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git"}, want: []string{"one", "two"}},
-		"other repository":       {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository!=https://example.com/blue.git"}, want: []string{"four", "three"}},
-		"repository, deployment": {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git,spec.deploymentName=two-website"}, want: []string{"two"}},
-		"repository and label":   {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git", LabelSelector: "team=red"}, want: []string{}},
+		"label":       {options: metav1.ListOptions{LabelSelector: "team=blue"}, want: []string{"one", "two"}},
+		"other label": {options: metav1.ListOptions{LabelSelector: "team!=blue"}, want: []string{"four", "three"}},
+		"set of labels": {options: metav1.ListOptions{LabelSelector: "team in (red, green)"},
+			want: []string{"three"}},
+		"no label": {options: metav1.ListOptions{LabelSelector: "!team"}, want: []string{"four"}},
+		"name":     {options: metav1.ListOptions{FieldSelector: "metadata.name=two"}, want: []string{"two"}},
+		"namespace": {options: metav1.ListOptions{FieldSelector: "metadata.namespace!=" + namespace},
+			want: []string{}},
+		"deployment": {options: metav1.ListOptions{FieldSelector: "spec.deploymentName=three-website"},
+			want: []string{"three"}},
+		"repository": {
+			options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git"},
+			want:    []string{"one", "two"},
+		},
+		"other repository": {
+			options: metav1.ListOptions{FieldSelector: "spec.source.git.repository!=https://example.com/blue.git"},
+			want:    []string{"four", "three"},
+		},
+		"repository, deployment": {
+			options: metav1.ListOptions{
+				FieldSelector: "spec.source.git.repository=https://example.com/blue.git,spec.deploymentName=two-website",
+			}, want: []string{"two"},
+		},
+		"repository and label": {
+			options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git",
+				LabelSelector: "team=red"}, want: []string{},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +137,8 @@ func TestSelectors(t *testing.T) {
 		})
 	}
 	t.Run("by the name of v1alpha1", func(t *testing.T) {
-		list, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.gitRepo=https://example.com/red.git"})
+		list, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "spec.gitRepo=https://example.com/red.git"})
 		if err != nil || len(list.Items) != 1 || list.Items[0].Name != "three" {
 			t.Errorf("selected %+v (%v), want three", list, err)
 		}
@@ -144,9 +165,10 @@ func TestResourceVersions(t *testing.T) {
 		options metav1.ListOptions
 		want    []string
 	}{
-		"most recent":               {want: []string{"one", "two"}},
-		"most recent, in pages":     {options: metav1.ListOptions{Limit: 1}, want: []string{"one"}},
-		"exact":                     {options: metav1.ListOptions{ResourceVersion: before, ResourceVersionMatch: metav1.ResourceVersionMatchExact}, want: []string{"one"}},
+		"most recent":           {want: []string{"one", "two"}},
+		"most recent, in pages": {options: metav1.ListOptions{Limit: 1}, want: []string{"one"}},
+		"exact": {options: metav1.ListOptions{ResourceVersion: before,
+			ResourceVersionMatch: metav1.ResourceVersionMatchExact}, want: []string{"one"}},
 		"exact, with a limit alone": {options: metav1.ListOptions{ResourceVersion: before, Limit: 5}, want: []string{"one"}},
 	}
 	for name, test := range tests {
@@ -184,15 +206,22 @@ func TestResourceVersions(t *testing.T) {
 		want    func(error) bool
 	}{
 		"too large": {
-			options: metav1.ListOptions{ResourceVersion: fmt.Sprint(current + 1e6), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+			options: metav1.ListOptions{ResourceVersion: fmt.Sprint(current + 1e6),
+				ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
 			want: func(err error) bool {
 				return apierrors.IsTimeout(err) && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 			},
 		},
-		"match of nothing": {options: metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact}, want: apierrors.IsInvalid},
-		"exactly any":      {options: metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, want: apierrors.IsInvalid},
-		"unknown match":    {options: metav1.ListOptions{ResourceVersion: before, ResourceVersionMatch: "Newest"}, want: apierrors.IsInvalid},
-		"not a version":    {options: metav1.ListOptions{ResourceVersion: "x"}, want: func(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }},
+		"match of nothing": {options: metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+			want: apierrors.IsInvalid},
+		"exactly any": {
+			options: metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+			want:    apierrors.IsInvalid,
+		},
+		"unknown match": {options: metav1.ListOptions{ResourceVersion: before, ResourceVersionMatch: "Newest"},
+			want: apierrors.IsInvalid},
+		"not a version": {options: metav1.ListOptions{ResourceVersion: "x"},
+			want: func(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }},
 	}
 	for name, test := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +261,9 @@ func TestConsistentReadsComeFromTheCache(t *testing.T) {
 	}
 	fromEtcd := func() float64 { return read(etcdRequests("list"), etcdRequests("listStream")) }
 	fromCache := func() float64 {
-		return read(`apiserver_watch_cache_consistent_read_total{fallback="false",` + labels + `resource="websites",success="true"}`)
+		return read(
+			`apiserver_watch_cache_consistent_read_total{fallback="false",` + labels + `resource="websites",success="true"}`,
+		)
 	}
 
 	etcdBefore, cacheBefore := fromEtcd(), fromCache()

@@ -29,21 +29,27 @@ func TestStreamingListsInEveryForm(t *testing.T) {
 	}
 	const protobuf, partial = "application/vnd.kubernetes.protobuf", ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	forms := map[string]string{
-		"JSON": "application/json", "protobuf": protobuf + ";stream=watch", "table": "application/json;as=Table;g=meta.k8s.io;v=v1",
+		"JSON": "application/json", "protobuf": protobuf + ";stream=watch",
+		"table":    "application/json;as=Table;g=meta.k8s.io;v=v1",
 		"metadata": "application/json" + partial, "metadata in protobuf": protobuf + partial,
 	}
 	selections := []string{
-		"", "labelSelector=team%3Dnone", "labelSelector=team+notin+(red)", "fieldSelector=metadata.name%3Done", "fieldSelector=spec.deploymentName%3Dtwo",
-		"fieldSelector=spec.source.git.repository%3Dnone", "fieldSelector=status.commit%3Dnone", "fieldSelector=status.ready%3DUnknown",
+		"", "labelSelector=team%3Dnone", "labelSelector=team+notin+(red)", "fieldSelector=metadata.name%3Done",
+		"fieldSelector=spec.deploymentName%3Dtwo",
+		"fieldSelector=spec.source.git.repository%3Dnone", "fieldSelector=status.commit%3Dnone",
+		"fieldSelector=status.ready%3DUnknown",
 	}
 	var requests sync.WaitGroup
 	for form, accept := range forms {
 		for _, selection := range selections {
 			requests.Go(func() {
-				path := websitesPath("v1beta1", namespace, "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=2&"+selection)
+				path := websitesPath("v1beta1", namespace,
+					"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=2&"+
+						selection)
 				got := request(t, http.MethodGet, path, "", "Accept", accept)
 				if got.code != http.StatusOK || strings.Count(string(got.body), metav1.InitialEventsAnnotationKey) != 1 {
-					t.Errorf("%s, %q: status %d, want one bookmark that ends the initial events:\n%q", form, selection, got.code, got.body)
+					t.Errorf("%s, %q: status %d, want one bookmark that ends the initial events:\n%q", form, selection,
+						got.code, got.body)
 				}
 			})
 		}
@@ -56,14 +62,16 @@ func TestResponseHeaders(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	framework.MustCreate(t, framework.NewWebsite(namespace, "one"))
-	invalid := `{"apiVersion": "mycontroller.nevermosby.io/v1beta1", "kind": "Website", "metadata": {"name": "two"}, "spec": {}}`
+	invalid := `{"apiVersion": "mycontroller.nevermosby.io/v1beta1", "kind": "Website", "metadata": {"name": "two"}, ` +
+		`"spec": {}}`
 	for name, test := range map[string]struct {
 		method, path, body string
 		want               int
 	}{
-		"list":      {http.MethodGet, websitesPath("v1beta1", namespace, ""), "", http.StatusOK},
-		"watch":     {http.MethodGet, websitesPath("v1alpha1", namespace, "?watch=true&timeoutSeconds=1"), "", http.StatusOK},
-		"idle":      {http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&timeoutSeconds=1&labelSelector=team"), "", http.StatusOK},
+		"list":  {http.MethodGet, websitesPath("v1beta1", namespace, ""), "", http.StatusOK},
+		"watch": {http.MethodGet, websitesPath("v1alpha1", namespace, "?watch=true&timeoutSeconds=1"), "", http.StatusOK},
+		"idle": {http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&timeoutSeconds=1&labelSelector=team"),
+			"", http.StatusOK},
 		"not found": {http.MethodGet, websitesPath("v1beta1", namespace, "/two"), "", http.StatusNotFound},
 		"invalid":   {http.MethodPost, websitesPath("v1beta1", namespace, ""), invalid, http.StatusUnprocessableEntity},
 		"deleted":   {http.MethodDelete, websitesPath("v1beta1", namespace, "/one?dryRun=All"), "", http.StatusOK},
@@ -111,10 +119,12 @@ func TestSetSelectors(t *testing.T) {
 	}
 	watcher := framework.StartWatch(t, websites, metav1.ListOptions{LabelSelector: "team notin (red),team"})
 	expectEvents(t, watcher, observation{watch.Added, "blue"}, observation{watch.Added, "green"})
-	if err := websites.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "team in (blue,red)"}); err != nil {
+	if err := websites.DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "team in (blue,red)"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := namesOf(mustList(t, websites, metav1.ListOptions{})), []string{"green", "none"}; !slices.Equal(got, want) {
+	if got, want := namesOf(mustList(t, websites, metav1.ListOptions{})),
+		[]string{"green", "none"}; !slices.Equal(got, want) {
 		t.Errorf("after the deletion there are %v, want %v", got, want)
 	}
 }
@@ -152,9 +162,11 @@ func TestDeleteAllBesideAnotherClient(t *testing.T) {
 func TestApplyReadsNoOpenAPIv2(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
-	for _, args := range [][]string{{"apply"}, {"apply", "--server-side", "--field-manager=other", "--force-conflicts"}, {"diff"}} {
+	for _, args := range [][]string{{"apply"},
+		{"apply", "--server-side", "--field-manager=other", "--force-conflicts"}, {"diff"}} {
 		options := framework.Stdin(betaManifest("kubia", validSource))
-		_, stderr, err := framework.Cluster.KubectlWith(t.Context(), options, append(args, "-v=6", "--cache-dir="+t.TempDir(), "--namespace="+namespace, "-f", "-")...)
+		_, stderr, err := framework.Cluster.KubectlWith(t.Context(), options,
+			append(args, "-v=6", "--cache-dir="+t.TempDir(), "--namespace="+namespace, "-f", "-")...)
 		if args[0] != "diff" && err != nil {
 			t.Errorf("kubectl %v: %v\n%s", args, err, stderr)
 		}

@@ -28,7 +28,8 @@ func TestPatches(t *testing.T) {
 	}{
 		{
 			name: "JSON: a test that holds, and a change", kind: types.JSONPatchType,
-			patch: `[{"op":"test","path":"/spec/source/git/ref/branch","value":"live"},{"op":"replace","path":"/spec/source/git/ref/branch","value":"main"}]`,
+			patch: `[{"op":"test","path":"/spec/source/git/ref/branch","value":"live"},{"op":"replace",` +
+				`"path":"/spec/source/git/ref/branch","value":"main"}]`,
 			check: func(w *v1beta1.Website) bool { return w.Spec.Source.Git.Ref.Branch == "main" },
 		},
 		{
@@ -75,16 +76,25 @@ func TestPatches(t *testing.T) {
 		patch string
 		want  func(error) bool
 	}{
-		"JSON: a test that fails":     {kind: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/replicas","value":7}]`, want: apierrors.IsInvalid},
-		"JSON: what is not there":     {kind: types.JSONPatchType, patch: `[{"op":"remove","path":"/spec/source/git/secretRef"}]`, want: apierrors.IsInvalid},
-		"JSON: not a patch":           {kind: types.JSONPatchType, patch: `{"spec":{}}`, want: apierrors.IsBadRequest},
-		"merge: a type":               {kind: types.MergePatchType, patch: `{"spec":{"replicas":"two"}}`, want: apierrors.IsInvalid},
-		"merge: another name":         {kind: types.MergePatchType, patch: `{"metadata":{"name":"other"}}`, want: func(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }},
-		"merge: an outdated version":  {kind: types.MergePatchType, patch: `{"metadata":{"resourceVersion":"1"}}`, want: apierrors.IsConflict},
-		"merge: another UID":          {kind: types.MergePatchType, patch: `{"metadata":{"uid":"other"}}`, want: apierrors.IsInvalid},
-		"merge: required":             {kind: types.MergePatchType, patch: `{"spec":{"source":null}}`, want: apierrors.IsInvalid},
-		"merge: immutable":            {kind: types.MergePatchType, patch: `{"spec":{"deploymentName":"other"}}`, want: apierrors.IsInvalid},
-		"strategic: a wrong type":     {kind: types.StrategicMergePatchType, patch: `{"spec":[]}`, want: func(err error) bool { return err != nil && !apierrors.IsInternalError(err) }},
+		"JSON: a test that fails": {kind: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/replicas","value":7}]`,
+			want: apierrors.IsInvalid},
+		"JSON: what is not there": {kind: types.JSONPatchType,
+			patch: `[{"op":"remove","path":"/spec/source/git/secretRef"}]`, want: apierrors.IsInvalid},
+		"JSON: not a patch": {kind: types.JSONPatchType, patch: `{"spec":{}}`, want: apierrors.IsBadRequest},
+		"merge: a type": {kind: types.MergePatchType, patch: `{"spec":{"replicas":"two"}}`,
+			want: apierrors.IsInvalid},
+		"merge: another name": {kind: types.MergePatchType, patch: `{"metadata":{"name":"other"}}`,
+			want: func(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }},
+		"merge: an outdated version": {kind: types.MergePatchType, patch: `{"metadata":{"resourceVersion":"1"}}`,
+			want: apierrors.IsConflict},
+		"merge: another UID": {kind: types.MergePatchType, patch: `{"metadata":{"uid":"other"}}`,
+			want: apierrors.IsInvalid},
+		"merge: required": {kind: types.MergePatchType, patch: `{"spec":{"source":null}}`,
+			want: apierrors.IsInvalid},
+		"merge: immutable": {kind: types.MergePatchType, patch: `{"spec":{"deploymentName":"other"}}`,
+			want: apierrors.IsInvalid},
+		"strategic: a wrong type": {kind: types.StrategicMergePatchType, patch: `{"spec":[]}`,
+			want: func(err error) bool { return err != nil && !apierrors.IsInternalError(err) }},
 		"of a Website that is absent": {kind: types.MergePatchType, patch: `{}`, want: apierrors.IsNotFound},
 	}
 	for name, test := range refused {
@@ -93,7 +103,8 @@ func TestPatches(t *testing.T) {
 			if strings.Contains(name, "absent") {
 				target = "absent"
 			}
-			if _, err := websites.Patch(t.Context(), target, test.kind, []byte(test.patch), metav1.PatchOptions{}); !test.want(err) {
+			if _, err := websites.Patch(t.Context(), target, test.kind, []byte(test.patch),
+				metav1.PatchOptions{}); !test.want(err) {
 				t.Errorf("error = %v (%s)", err, apierrors.ReasonForError(err))
 			}
 		})
@@ -110,10 +121,13 @@ func TestConditionsAreMergedByType(t *testing.T) {
 	framework.WaitAvailable(t, framework.NewV1alpha1(namespace, "kubia"), 1)
 
 	condition := func(kind, status string) string {
-		return `{"status":{"conditions":[{"type":"` + kind + `","status":"` + status + `","reason":"Tested","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+		return `{"status":{"conditions":[{"type":"` + kind + `","status":"` + status +
+			`","reason":"Tested","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 	}
-	for _, patch := range []string{condition("example.com/A", "True"), condition("example.com/B", "True"), condition("example.com/A", "False")} {
-		if _, err := websites.Patch(t.Context(), "kubia", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	for _, patch := range []string{condition("example.com/A", "True"), condition("example.com/B", "True"),
+		condition("example.com/A", "False")} {
+		if _, err := websites.Patch(t.Context(), "kubia", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+			"status"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,14 +152,18 @@ func TestKubectlPatches(t *testing.T) {
 	framework.Kubectl(t, "apply", "-n", namespace, "-f", framework.Example)
 
 	// Without --type it is a strategic merge, which only types in a server's code have.
-	if got := framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "-p", `{"spec":{"replicas":2}}`); !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia patched") {
+	if got := framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "-p",
+		`{"spec":{"replicas":2}}`); !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia patched") {
 		t.Errorf("kubectl patch printed %q", got)
 	}
-	stdout, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(manifest("kubia", validRepo, validDeployment, "replicas: 5")), "diff", "-n", namespace, "-f", "-")
-	if err == nil || !strings.Contains(stdout, "-  replicas: 2\n") || !strings.Contains(stdout, "+  replicas: 5\n") || strings.Contains(stdout, "gitRepo:") && strings.Contains(stdout, "-  gitRepo") {
+	stdout, stderr, err := framework.Cluster.KubectlWith(t.Context(),
+		framework.Stdin(manifest("kubia", validRepo, validDeployment, "replicas: 5")), "diff", "-n", namespace, "-f", "-")
+	if err == nil || !strings.Contains(stdout, "-  replicas: 2\n") || !strings.Contains(stdout, "+  replicas: 5\n") ||
+		strings.Contains(stdout, "gitRepo:") && strings.Contains(stdout, "-  gitRepo") {
 		t.Errorf("kubectl diff ended with %v and printed\n%s%s\nwant a change of replicas from 2 to 5", err, stdout, stderr)
 	}
-	stderr = framework.KubectlRefused(t, "", "patch", "website", "kubia", "-n", namespace, "--type=json", "-p", `[{"op":"replace","path":"/spec/deploymentName","value":"x"}]`)
+	stderr = framework.KubectlRefused(t, "", "patch", "website", "kubia", "-n", namespace, "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/deploymentName","value":"x"}]`)
 	if !strings.Contains(stderr, "field is immutable") {
 		t.Errorf("kubectl printed %q, want that the field is immutable", stderr)
 	}

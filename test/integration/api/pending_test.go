@@ -35,22 +35,28 @@ func TestWebsiteIsPendingUntilReported(t *testing.T) {
 		if result.Status != status.InProgressStatus {
 			t.Errorf("kstatus = %s (%s), want InProgress", result.Status, result.Message)
 		}
-		if stderr := framework.KubectlRefused(t, "", kubeconfig, "wait", "--for=condition=Ready", "website/kubia", "--timeout=1s"); !strings.Contains(stderr, "timed out") {
+		if stderr := framework.KubectlRefused(t, "", kubeconfig, "wait", "--for=condition=Ready", "website/kubia",
+			"--timeout=1s"); !strings.Contains(stderr, "timed out") {
 			t.Errorf("kubectl wait printed %q, want that it timed out", stderr)
 		}
 	}
 	reported := v1beta1.WebsiteStatus{ObservedGeneration: 1, AvailableReplicas: 1, Conditions: []metav1.Condition{{
-		Type: v1beta1.WebsiteReady, Status: metav1.ConditionTrue, Reason: v1beta1.WebsiteReasonServing, ObservedGeneration: 1, LastTransitionTime: metav1.Now(),
+		Type: v1beta1.WebsiteReady, Status: metav1.ConditionTrue, Reason: v1beta1.WebsiteReasonServing, ObservedGeneration: 1,
+		LastTransitionTime: metav1.Now(),
 	}}}
 
-	w, err := websites.Create(ctx, framework.NewWebsite(metav1.NamespaceDefault, "kubia", func(w *v1beta1.Website) { w.Status = reported }), metav1.CreateOptions{})
+	w, err := websites.Create(ctx, framework.NewWebsite(metav1.NamespaceDefault, "kubia",
+		func(w *v1beta1.Website) { w.Status = reported }), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ready := meta.FindStatusCondition(w.Status.Conditions, v1beta1.WebsiteReady)
-	if len(w.Status.Conditions) != 1 || ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != v1beta1.WebsiteReasonPending ||
-		w.Status.ObservedGeneration != 0 || w.Status.AvailableReplicas != 0 || !ready.LastTransitionTime.Equal(&w.CreationTimestamp) {
-		t.Errorf("status on creation = %+v, want Ready Unknown since the creation, with reason Pending, and nothing else", w.Status)
+	if len(w.Status.Conditions) != 1 || ready == nil || ready.Status != metav1.ConditionUnknown ||
+		ready.Reason != v1beta1.WebsiteReasonPending ||
+		w.Status.ObservedGeneration != 0 || w.Status.AvailableReplicas != 0 ||
+		!ready.LastTransitionTime.Equal(&w.CreationTimestamp) {
+		t.Errorf("status on creation = %+v, want Ready Unknown since the creation, with reason Pending, and nothing else",
+			w.Status)
 	}
 	wantInProgress(w)
 

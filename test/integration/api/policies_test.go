@@ -22,15 +22,20 @@ import (
 
 // newPolicy creates a policy that is bound to nothing yet. The kind of its
 // parameter is nil for none.
-func newPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperations, parameters *admissionregistrationv1.ParamKind, validation admissionregistrationv1.Validation) *admissionregistrationv1.ValidatingAdmissionPolicy {
+func newPolicy(
+	t *testing.T, rule admissionregistrationv1.RuleWithOperations, parameters *admissionregistrationv1.ParamKind,
+	validation admissionregistrationv1.Validation,
+) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	policies := framework.Admin(t).Kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	policy, err := policies.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			ParamKind:        parameters,
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
-			Validations:      []admissionregistrationv1.Validation{validation},
+			ParamKind: parameters,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}},
+			},
+			Validations: []admissionregistrationv1.Validation{validation},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -42,7 +47,8 @@ func newPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperations, pa
 
 // bind puts a policy into force in one namespace, until the test ends or the
 // function that it returns is called. The parameter is nil for none.
-func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy, namespace string, parameter *admissionregistrationv1.ParamRef) (unbind func()) {
+func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy, namespace string,
+	parameter *admissionregistrationv1.ParamRef) (unbind func()) {
 	t.Helper()
 	selector, _ := framework.RuleFor(namespace)
 	bindings := framework.Admin(t).Kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
@@ -59,7 +65,8 @@ func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolic
 		t.Fatal(err)
 	}
 	unbind = func() {
-		if err := bindings.Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := bindings.Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	}
@@ -70,7 +77,8 @@ func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolic
 // tried creates a Website without storing it.
 func tried(ctx context.Context, t *testing.T, w *v1alpha1.Website) (*v1alpha1.Website, error) {
 	t.Helper()
-	return framework.Admin(t).Websites.WebsiteV1alpha1().Websites(w.Namespace).Create(ctx, w, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return framework.Admin(t).Websites.WebsiteV1alpha1().Websites(w.Namespace).Create(ctx, w,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
 func TestNamespaceLifecycle(t *testing.T) {
@@ -82,13 +90,15 @@ func TestNamespaceLifecycle(t *testing.T) {
 	}
 
 	namespace := framework.NewNamespace(t)
-	held := framework.MustCreate(t, framework.NewV1alpha1(namespace, "held", framework.V1alpha1Replicas(0), func(w *v1alpha1.Website) { w.Finalizers = []string{"example.com/hold"} }))
+	held := framework.MustCreate(t, framework.NewV1alpha1(namespace, "held", framework.V1alpha1Replicas(0),
+		func(w *v1alpha1.Website) { w.Finalizers = []string{"example.com/hold"} }))
 	client := framework.Admin(t)
 	if err := client.Kubernetes.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_, err := client.Websites.WebsiteV1alpha1().Websites(namespace).Patch(context.Background(), held.Name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := client.Websites.WebsiteV1alpha1().Websites(namespace).Patch(context.Background(), held.Name,
+			"application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -108,7 +118,8 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	_, rule := framework.RuleFor(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
 	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
 		// A field that only v1beta1 has shows which version is evaluated.
-		Expression:        `object.spec.replicas <= 2 || object.spec.source.git.repository.startsWith("https://example.com/")`,
+		Expression: `object.spec.replicas <= 2 || ` +
+			`object.spec.source.git.repository.startsWith("https://example.com/")`,
 		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas)`,
 	}), namespace, nil)
 
@@ -123,24 +134,29 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	w.Spec.Replicas = ptr.To[int32](3)
 	// The controller writes the status meanwhile, which is not what is to be refused.
 	w.ResourceVersion = ""
-	if _, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).Update(ctx, w, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).Update(ctx, w,
+		metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("an update to 3 replicas: %v, want it refused", err)
 	}
-	if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "other", framework.V1alpha1Replicas(3), func(w *v1alpha1.Website) { w.Spec.GitRepo = "https://example.com/site.git" })); err != nil {
+	if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "other", framework.V1alpha1Replicas(3),
+		func(w *v1alpha1.Website) { w.Spec.GitRepo = "https://example.com/site.git" })); err != nil {
 		t.Errorf("what the policy allows: %v", err)
 	}
 }
 
 // newMutatingPolicy creates a policy that applies an expression to what the rule
 // matches, once it is bound. It is deleted when the test ends.
-func newMutatingPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperations, expression string) *admissionregistrationv1.MutatingAdmissionPolicy {
+func newMutatingPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperations,
+	expression string) *admissionregistrationv1.MutatingAdmissionPolicy {
 	t.Helper()
 	framework.RequireResource(t, "admissionregistration.k8s.io/v1", "mutatingadmissionpolicies")
 	policies := framework.Admin(t).Kubernetes.AdmissionregistrationV1().MutatingAdmissionPolicies()
 	policy, err := policies.Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "websites-"},
 		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			MatchConstraints:   &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}},
+			},
 			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 			Mutations: []admissionregistrationv1.Mutation{{
 				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
@@ -156,7 +172,8 @@ func newMutatingPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperat
 }
 
 // bindMutating has a policy apply to the namespaces of a selector, until the test ends.
-func bindMutating(t *testing.T, policy *admissionregistrationv1.MutatingAdmissionPolicy, selector *metav1.LabelSelector) {
+func bindMutating(t *testing.T, policy *admissionregistrationv1.MutatingAdmissionPolicy,
+	selector *metav1.LabelSelector) {
 	t.Helper()
 	bindings := framework.Admin(t).Kubernetes.AdmissionregistrationV1().MutatingAdmissionPolicyBindings()
 	binding, err := bindings.Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
@@ -178,7 +195,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	// The plugin cannot put what it has changed in one version into a request of
 	// another, so the rule has to name the versions of all requests.
 	rule.APIVersions = []string{"*"}
-	bindMutating(t, newMutatingPolicy(t, rule, `Object{metadata: Object.metadata{labels: {"team": "web"}}, spec: Object.spec{replicas: 2}}`), selector)
+	bindMutating(t, newMutatingPolicy(t, rule,
+		`Object{metadata: Object.metadata{labels: {"team": "web"}}, spec: Object.spec{replicas: 2}}`), selector)
 	framework.WaitFor(t, "the policy changes a new Website", func(ctx context.Context) error {
 		w, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia"))
 		if err != nil {
@@ -189,12 +207,17 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 		}
 		return nil
 	})
-	beta, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	beta, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Create(
+		ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := framework.NewWebsite(namespace, "kubia", framework.Detailed).Spec.Source; beta.Labels["team"] != "web" || *beta.Spec.Replicas != 2 || beta.Spec.Source.Git.Repository != want.Git.Repository {
-		t.Errorf("through v1beta1: labels %v, spec %+v; want team web, 2 replicas and the rest as it was", beta.Labels, beta.Spec)
+	if want := framework.NewWebsite(namespace, "kubia", framework.Detailed).Spec.Source; beta.Labels["team"] != "web" ||
+		*beta.Spec.Replicas != 2 || beta.Spec.Source.Git.Repository != want.Git.Repository {
+		t.Errorf("through v1beta1: labels %v, spec %+v; want team web, 2 replicas and the rest as it was",
+			beta.Labels, beta.Spec)
 	}
 }
 
@@ -203,7 +226,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 func TestUIDOfUsers(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
-	published, err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	published, err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx,
+		"extension-apiserver-authentication", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +239,8 @@ func TestUIDOfUsers(t *testing.T) {
 		Expression: `has(request.userInfo.uid) && request.userInfo.uid == "4711"`, Message: "of another user",
 	}), namespace, nil)
 	framework.WaitFor(t, "the policy refuses other users", func(ctx context.Context) error {
-		if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia")); err == nil || !strings.Contains(err.Error(), "of another user") {
+		if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia")); err == nil ||
+			!strings.Contains(err.Error(), "of another user") {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil
@@ -225,7 +250,8 @@ func TestUIDOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", UID: "4711", Groups: []string{"system:masters"}}
-	_, err = framework.NewClients(t, config).Websites.WebsiteV1alpha1().Websites(namespace).Create(ctx, framework.NewV1alpha1(namespace, "kubia"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err = framework.NewClients(t, config).Websites.WebsiteV1alpha1().Websites(namespace).Create(ctx,
+		framework.NewV1alpha1(namespace, "kubia"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Errorf("with the UID: %v", err)
 	}

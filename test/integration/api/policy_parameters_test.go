@@ -27,7 +27,8 @@ func parameter(name string) *admissionregistrationv1.ParamRef {
 
 // validating creates a policy on Websites with a parameter, which is bound to
 // nothing yet.
-func validating(t *testing.T, kind string, validation admissionregistrationv1.Validation) *admissionregistrationv1.ValidatingAdmissionPolicy {
+func validating(t *testing.T, kind string,
+	validation admissionregistrationv1.Validation) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	_, rule := framework.RuleFor("", admissionregistrationv1.Create)
 	return newPolicy(t, rule, &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: kind}, validation)
@@ -40,7 +41,8 @@ func mayRead(t *testing.T, resource string) {
 	rbac := framework.Admin(t).Kubernetes.RbacV1()
 	role, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "website-apiserver-parameters-"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{resource},
+			Verbs: []string{"get", "list", "watch"}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +50,9 @@ func mayRead(t *testing.T, resource string) {
 	framework.DeleteAfter(t, rbac.ClusterRoles(), role.Name)
 	_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system", Name: "website-apiserver"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system",
+			Name: "website-apiserver"}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +76,8 @@ func TestPolicyParameters(t *testing.T) {
 func testValidatingParameters(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	configMaps := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace)
-	limits, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "limits"}, Data: map[string]string{"replicas": "2"}}, metav1.CreateOptions{})
+	limits, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "limits"},
+		Data: map[string]string{"replicas": "2"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +131,10 @@ func testValidatingParameters(t *testing.T) {
 func testMutatingParameters(t *testing.T) {
 	framework.RequireResource(t, "admissionregistration.k8s.io/v1", "mutatingadmissionpolicies")
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
-	if _, err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Data: map[string]string{"name": "web"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace).Create(
+		ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Data: map[string]string{"name": "web"}},
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	client := framework.Admin(t).Kubernetes.AdmissionregistrationV1()
@@ -136,12 +143,16 @@ func testMutatingParameters(t *testing.T) {
 	policy, err := client.MutatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "with-parameter-"},
 		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			ParamKind:          &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
-			MatchConstraints:   &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}},
+			},
 			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{labels: {"team": params.data.name}}}`},
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: `Object{metadata: Object.metadata{labels: {"team": params.data.name}}}`,
+				},
 			}},
 		},
 	}, metav1.CreateOptions{})
@@ -149,14 +160,15 @@ func testMutatingParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.DeleteAfter(t, client.MutatingAdmissionPolicies(), policy.Name)
-	binding, err := client.MutatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
-			PolicyName:     policy.Name,
-			ParamRef:       parameter("team"),
-			MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
-		},
-	}, metav1.CreateOptions{})
+	binding, err := client.MutatingAdmissionPolicyBindings().Create(ctx,
+		&admissionregistrationv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+			Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
+				PolicyName:     policy.Name,
+				ParamRef:       parameter("team"),
+				MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
+			},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,15 +189,20 @@ func testMutatingParameters(t *testing.T) {
 func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, other := t.Context(), framework.NewNamespace(t), framework.NewNamespace(t)
-	_, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "limits"}}, metav1.CreateOptions{})
+	_, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(namespace).Create(ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "limits"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := validating(t, "Secret", admissionregistrationv1.Validation{Expression: `params.metadata.name == "limits" && object.spec.replicas <= 2`, Message: "at most 2 replicas"})
+	policy := validating(
+		t, "Secret", admissionregistrationv1.Validation{Expression: `params.metadata.name == "limits" && ` +
+			`object.spec.replicas <= 2`, Message: "at most 2 replicas"},
+	)
 	bind(t, policy, namespace, parameter("limits"))
 	framework.WaitFor(t, "the policy refuses every Website", func(ctx context.Context) error {
 		_, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia"))
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: failed to configure binding: paramKind kind `&ParamKind{APIVersion:v1,Kind:Secret,}` not yet synced to use for admission") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: failed to configure binding: "+
+			"paramKind kind `&ParamKind{APIVersion:v1,Kind:Secret,}` not yet synced to use for admission") {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil
@@ -193,12 +210,14 @@ func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 	if _, err := tried(ctx, t, framework.NewV1alpha1(other, "kubia")); err != nil {
 		t.Errorf("in a namespace that the policy is not about: %v", err)
 	}
-	if code, body, err := framework.SecureGet(ctx, t, framework.Cluster.WebsiteAPIServerURL()+"/readyz", false); err != nil || code != http.StatusOK {
+	if code, body, err := framework.SecureGet(ctx, t, framework.Cluster.WebsiteAPIServerURL()+"/readyz",
+		false); err != nil || code != http.StatusOK {
 		t.Errorf("GET /readyz = %d %s (%v), want 200", code, body, err)
 	}
 	framework.WaitFor(t, "the log names what is missing", func(context.Context) error {
 		log := (&framework.Server{Process: framework.Cluster.Process("website-apiserver")}).Log(t)
-		if want := `cannot list resource "secrets" in API group ""`; !strings.Contains(strings.ReplaceAll(log, `\"`, `"`), want) {
+		if want := `cannot list resource "secrets" in API group ""`; !strings.Contains(strings.ReplaceAll(log,
+			`\"`, `"`), want) {
 			return fmt.Errorf("no %q", want)
 		}
 		return nil
@@ -209,7 +228,9 @@ func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 		_, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(2)))
 		return err
 	})
-	if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(3))); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 2 replicas") {
+	if _, err := tried(
+		ctx, t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(3)),
+	); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 2 replicas") {
 		t.Errorf("3 replicas: %v, want them refused", err)
 	}
 }

@@ -66,12 +66,14 @@ func TestPreconditions(t *testing.T) {
 		}
 	}
 	// Built-in types answer the same.
-	if err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, "kube-root-ca.crt", metav1.DeleteOptions{
-		IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true),
-	}); !apierrors.IsConflict(err) {
+	if err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, "kube-root-ca.crt",
+		metav1.DeleteOptions{
+			IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true),
+		}); !apierrors.IsConflict(err) {
 		t.Errorf("deletion of a ConfigMap as one that cannot be read: %v, want Conflict", err)
 	}
-	if again, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || again.ResourceVersion != current.ResourceVersion {
+	if again, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); err != nil ||
+		again.ResourceVersion != current.ResourceVersion {
 		t.Fatalf("the Website is now %+v (%v), want it unchanged", again, err)
 	}
 
@@ -87,7 +89,8 @@ func TestPreconditions(t *testing.T) {
 	if err := remove(metav1.Preconditions{UID: &latest.UID, ResourceVersion: &latest.ResourceVersion}); err != nil {
 		t.Errorf("deletion with what it has: %v", err)
 	}
-	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); !apierrors.IsNotFound(err) &&
+		!apierrors.IsConflict(err) {
 		t.Errorf("update of what is gone: %v, want an error: an update never creates", err)
 	}
 }
@@ -98,15 +101,18 @@ func TestGeneratedNames(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	generated := func(manifest string) string { return strings.Replace(manifest, `name: ""`, "generateName: kubia-", 1) }
 	for _, input := range []string{betaManifest("", validSource), manifest("", validRepo, validDeployment)} {
-		if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(input), "create", "-n", namespace, "-f", "-"); err != nil {
+		if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(input), "create", "-n", namespace,
+			"-f", "-"); err != nil {
 			t.Error(err)
 		}
 	}
 	// v1alpha1 names the Deployment, which the second would have as well.
-	if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(betaManifest("", validSource)), "create", "-n", namespace, "-f", "-"); err != nil {
+	if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(betaManifest("", validSource)),
+		"create", "-n", namespace, "-f", "-"); err != nil {
 		t.Error(err)
 	}
-	if stderr := framework.KubectlRefused(t, generated(manifest("", validRepo, validDeployment)), "create", "-n", namespace, "-f", "-"); !strings.Contains(stderr, `spec.deploymentName: Duplicate value: "kubia-website"`) {
+	if stderr := framework.KubectlRefused(t, generated(manifest("", validRepo, validDeployment)), "create", "-n",
+		namespace, "-f", "-"); !strings.Contains(stderr, `spec.deploymentName: Duplicate value: "kubia-website"`) {
 		t.Errorf("kubectl create printed %q, want that the name of the Deployment is taken", stderr)
 	}
 	generatedToo, given := 0, 0
@@ -124,7 +130,8 @@ func TestGeneratedNames(t *testing.T) {
 	if generatedToo != 2 || given != 1 {
 		t.Errorf("%d Deployments are called as their Websites and %d kubia-website, want 2 and 1", generatedToo, given)
 	}
-	stderr := framework.KubectlRefused(t, strings.Replace(betaManifest("", validSource), `name: ""`, "generateName: Kubia-", 1), "create", "-n", namespace, "-f", "-")
+	stderr := framework.KubectlRefused(t, strings.Replace(betaManifest("", validSource), `name: ""`,
+		"generateName: Kubia-", 1), "create", "-n", namespace, "-f", "-")
 	if !strings.Contains(stderr, "metadata.generateName: Invalid value") {
 		t.Errorf("kubectl printed %q, want generateName refused", stderr)
 	}

@@ -57,7 +57,8 @@ func (f privilegedField) checkRefused(t *testing.T, what, namespace, name string
 	if alpha {
 		path = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + path
 	}
-	want := fmt.Sprintf("Forbidden: requires %s on websites %q in namespace %q: ask for a role that grants it%s", f.verb, name, namespace, f.orElse)
+	want := fmt.Sprintf("Forbidden: requires %s on websites %q in namespace %q: ask for a role that grants it%s", f.verb,
+		name, namespace, f.orElse)
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
 		t.Errorf("%s: %v, want it invalid", what, err)
 		return
@@ -74,15 +75,17 @@ func TestPrivilegedFields(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	publisher, editor := newUserWithRole(t, namespace, "website-publish"), newUserWithRole(t, namespace, "edit")
 	fields := map[string]privilegedField{
-		"load-balancer": {path: "spec.service.type", verb: "expose", orElse: orClusterIP, spec: `{"service":{"type":"LoadBalancer"}}`,
-			set: func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeLoadBalancer }},
+		"load-balancer": {path: "spec.service.type", verb: "expose", orElse: orClusterIP,
+			spec: `{"service":{"type":"LoadBalancer"}}`,
+			set:  func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeLoadBalancer }},
 		"node-port": {path: "spec.service.type", verb: "expose", orElse: orClusterIP, spec: `{"service":{"type":"NodePort"}}`,
 			set: func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort }},
 		// v1alpha1 defaults to a node port.
 		"tolerations": {path: "spec.scheduling.tolerations", verb: "schedule",
 			spec: `{"service":{"type":"ClusterIP"},"scheduling":{"tolerations":[{"key":"gpu","operator":"Exists"}]}}`,
 			set: func(w *v1beta1.Website) {
-				w.Spec.Scheduling.Tolerations = append(w.Spec.Scheduling.Tolerations, corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists})
+				w.Spec.Scheduling.Tolerations = append(w.Spec.Scheduling.Tolerations,
+					corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists})
 			}},
 	}
 	for name, field := range fields {
@@ -91,7 +94,8 @@ func TestPrivilegedFields(t *testing.T) {
 
 	for user, want := range map[*rest.Config]string{publisher: "no", editor: "yes"} {
 		for _, verb := range []string{"expose", "schedule"} {
-			stdout, stderr, _ := framework.Cluster.Kubectl(ctx, "--kubeconfig="+framework.WriteKubeconfig(t, user), "auth", "can-i", verb, "websites", "-n", namespace)
+			stdout, stderr, _ := framework.Cluster.Kubectl(ctx, "--kubeconfig="+framework.WriteKubeconfig(t, user), "auth",
+				"can-i", verb, "websites", "-n", namespace)
 			if strings.TrimSpace(stdout) != want {
 				t.Errorf("kubectl auth can-i %s websites = %q (%s), want %s", verb, stdout, stderr, want)
 			}
@@ -107,7 +111,8 @@ func TestOriginalManifestExposes(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	publisher, editor := newUserWithRole(t, namespace, "website-publish"), newUserWithRole(t, namespace, "edit")
 	apply := func(user *rest.Config, manifest string) (stderr string, err error) {
-		_, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(manifest), "--kubeconfig="+framework.WriteKubeconfig(t, user), "apply", "-n", namespace, "-f", "-")
+		_, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(manifest),
+			"--kubeconfig="+framework.WriteKubeconfig(t, user), "apply", "-n", namespace, "-f", "-")
 		return stderr, err
 	}
 	original, err := os.ReadFile(framework.Example)
@@ -115,7 +120,8 @@ func TestOriginalManifestExposes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const needed = `requires expose on websites "kubia" in namespace `
-	if stderr, err := apply(publisher, string(original)); err == nil || !strings.Contains(stderr, needed) || !strings.Contains(stderr, orClusterIP) {
+	if stderr, err := apply(publisher, string(original)); err == nil || !strings.Contains(stderr, needed) ||
+		!strings.Contains(stderr, orClusterIP) {
 		t.Errorf("a publisher applies the original manifest: %v\n%s", err, stderr)
 	}
 	if stderr, err := apply(editor, string(original)); err != nil {
@@ -135,14 +141,16 @@ func TestOriginalManifestExposes(t *testing.T) {
 	}
 	for what, patch := range map[string]string{
 		"an empty annotation": `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{}"}}}`,
-		"another one":         `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"service\":{\"type\":\"NodePort\"}}}"}}}`,
+		"another one": `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields +
+			`":"{\"spec\":{\"service\":{\"type\":\"NodePort\"}}}"}}}`,
 	} {
 		_, err := alpha.Patch(ctx, "internal", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `requires expose on websites "internal"`) {
 			t.Errorf("a publisher resets the type of the Service by %s: %v, want it invalid", what, err)
 		}
 	}
-	if _, err := alpha.Patch(ctx, "internal", types.MergePatchType, []byte(`{"metadata":{"annotations":null},"spec":{"replicas":2}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := alpha.Patch(ctx, "internal", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":null},"spec":{"replicas":2}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("a publisher scales without the annotation: %v", err)
 	}
 	kept, err := framework.Websites(t, namespace).Get(ctx, "internal", metav1.GetOptions{})
@@ -157,7 +165,8 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 	beta, alpha := publish.WebsiteV1beta1().Websites(namespace), publish.WebsiteV1alpha1().Websites(namespace)
 	edit := framework.NewClients(t, editor).Websites.WebsiteV1beta1().Websites(namespace)
 	admin := framework.Websites(t, namespace)
-	applied := []byte(`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"` + name + `"},"spec":` +
+	applied := []byte(`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"` +
+		name + `"},"spec":` +
 		strings.Replace(field.spec, "{", `{"source":{"git":{"repository":"https://example.com/site.git"}},`, 1) + `}`)
 	patch, carried := []byte(`{"spec":`+field.spec+`}`), `{"spec":`+field.spec+`}`
 	force := metav1.PatchOptions{FieldManager: "test", Force: ptr.To(true)}
@@ -181,7 +190,8 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 				return err
 			}
 			config.Impersonate.UserName = namespace + "-website-publish"
-			_, err = framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, framework.NewWebsite(namespace, name, field.set), metav1.CreateOptions{})
+			_, err = framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
+				framework.NewWebsite(namespace, name, field.set), metav1.CreateOptions{})
 			return err
 		},
 	}
@@ -228,7 +238,8 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 	if _, err := edit.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatalf("an editor: %v", err)
 	}
-	for what, unchanged := range map[string]string{"a label": `{"metadata":{"labels":{"a":"b"}}}`, "the path": `{"spec":{"source":{"path":"docs"}}}`, "the field as it is": string(patch)} {
+	for what, unchanged := range map[string]string{"a label": `{"metadata":{"labels":{"a":"b"}}}`,
+		"the path": `{"spec":{"source":{"path":"docs"}}}`, "the field as it is": string(patch)} {
 		if _, err := beta.Patch(ctx, name, types.MergePatchType, []byte(unchanged), metav1.PatchOptions{}); err != nil {
 			t.Errorf("a publisher changes %s: %v", what, err)
 		}
@@ -265,7 +276,8 @@ func TestPreviewsOfUsers(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	user := namespace + "-writer"
-	framework.Allow(t, namespace, user, rbacv1.PolicyRule{APIGroups: []string{"mycontroller.nevermosby.io"}, Resources: []string{"websites"}, Verbs: []string{"get", "create", "patch", "update"}})
+	framework.Allow(t, namespace, user, rbacv1.PolicyRule{APIGroups: []string{"mycontroller.nevermosby.io"},
+		Resources: []string{"websites"}, Verbs: []string{"get", "create", "patch", "update"}})
 	config, err := framework.Cluster.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)
@@ -279,21 +291,26 @@ func TestPreviewsOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	colleagues := framework.MustCreate(t, framework.NewWebsite(namespace, "colleagues"))
-	reference := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","name":"mine","uid":%q,"controller":true}]`, mine.UID)
+	reference := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website",`+
+		`"name":"mine","uid":%q,"controller":true}]`, mine.UID)
 	const (
 		label         = `"labels":{"mycontroller.nevermosby.io/preview-of":"mine"}`
-		managedFields = `"managedFields":[{"manager":"website-controller","operation":"Apply","apiVersion":"mycontroller.nevermosby.io/v1beta1",` +
+		managedFields = `"managedFields":[{"manager":"website-controller","operation":"Apply",` +
+			`"apiVersion":"mycontroller.nevermosby.io/v1beta1",` +
 			`"time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]`
 		needed = `requires preview on websites "mine" in namespace`
 	)
 	for name, metadata := range map[string]string{
-		"the label": label, "the owner": reference, "both": label + "," + reference, "all": label + "," + reference + "," + managedFields,
+		"the label": label, "the owner": reference, "both": label + "," + reference,
+		"all": label + "," + reference + "," + managedFields,
 	} {
 		patch := []byte(`{"metadata":{` + metadata + `}}`)
 		_, inBeta := beta.Patch(ctx, colleagues.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		_, inAlpha := alpha.Patch(ctx, colleagues.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		applied := strings.Replace(string(patch), `{"metadata":{`, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{`, 1)
-		_, byApply := beta.Patch(ctx, colleagues.Name, types.ApplyPatchType, []byte(strings.ReplaceAll(applied, ","+managedFields, "")), metav1.PatchOptions{FieldManager: "test"})
+		applied := strings.Replace(string(patch), `{"metadata":{`,
+			`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{`, 1)
+		_, byApply := beta.Patch(ctx, colleagues.Name, types.ApplyPatchType,
+			[]byte(strings.ReplaceAll(applied, ","+managedFields, "")), metav1.PatchOptions{FieldManager: "test"})
 		created := framework.NewWebsite(namespace, "created", func(w *v1beta1.Website) {
 			if err := json.Unmarshal(patch, w); err != nil {
 				t.Fatal(err)
@@ -307,7 +324,8 @@ func TestPreviewsOfUsers(t *testing.T) {
 		}
 	}
 	// Managed fields alone, which any client may write, mean nothing.
-	if _, err := beta.Patch(ctx, colleagues.Name, types.MergePatchType, []byte(`{"metadata":{`+managedFields+`}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := beta.Patch(ctx, colleagues.Name, types.MergePatchType, []byte(`{"metadata":{`+managedFields+`}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -318,7 +336,8 @@ func TestPrivilegedFieldsOfPolicies(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
-	bindMutating(t, newMutatingPolicy(t, rule, `Object{spec: Object.spec{service: Object.spec.service{type: "LoadBalancer"}}}`), selector)
+	bindMutating(t, newMutatingPolicy(t, rule,
+		`Object{spec: Object.spec{service: Object.spec.service{type: "LoadBalancer"}}}`), selector)
 	created := func(ctx context.Context, config *rest.Config) (*v1beta1.Website, error) {
 		return framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).
 			Create(ctx, framework.NewWebsite(namespace, "kubia"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -332,7 +351,8 @@ func TestPrivilegedFieldsOfPolicies(t *testing.T) {
 		return err
 	})
 	_, err := created(ctx, newUserWithRole(t, namespace, "website-publish"))
-	privilegedField{path: "spec.service.type", verb: "expose", orElse: orClusterIP}.checkRefused(t, "create", namespace, "kubia", false, err)
+	privilegedField{path: "spec.service.type", verb: "expose", orElse: orClusterIP}.checkRefused(t, "create", namespace,
+		"kubia", false, err)
 }
 
 // TestExamplePolicies applies the policies that the documents recommend.
@@ -348,10 +368,12 @@ func TestExamplePolicies(t *testing.T) {
 	})
 	beta := func(spec string) string { return betaManifest("kubia", validSource, spec) }
 	apply := func(ctx context.Context, manifest string) (string, error) {
-		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(manifest), "apply", "--dry-run=server", "-n", namespace, "-f", "-")
+		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(manifest), "apply", "--dry-run=server", "-n",
+			namespace, "-f", "-")
 		return stderr, err
 	}
-	const replicas, cpu, memory = "at most 5 in this namespace, not 6", "at most 1 cpu per container in this namespace", "at most 512Mi memory per container in this namespace"
+	const replicas, cpu, memory = "at most 5 in this namespace, not 6", "at most 1 cpu per container in this namespace",
+		"at most 512Mi memory per container in this namespace"
 	denied := map[string]struct{ manifest, want string }{
 		"replicas":             {beta("replicas: 6"), replicas},
 		"replicas in v1alpha1": {manifest("kubia", validRepo, validDeployment, "replicas: 6"), replicas},
@@ -367,13 +389,15 @@ func TestExamplePolicies(t *testing.T) {
 			return nil
 		})
 	}
-	for _, spec := range []string{"replicas: 5", "resources: {server: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 1, memory: 512Mi}}}", "suspend: false"} {
+	for _, spec := range []string{"replicas: 5",
+		"resources: {server: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 1, memory: 512Mi}}}", "suspend: false"} {
 		if stderr, err := apply(t.Context(), beta(spec)); err != nil {
 			t.Errorf("%s: %v\n%s", spec, err, stderr)
 		}
 	}
 	framework.MustCreate(t, framework.NewWebsite(namespace, "scaled"))
-	if stderr := framework.KubectlRefused(t, "", "scale", "website", "scaled", "-n", namespace, "--replicas=6"); !strings.Contains(stderr, replicas) {
+	if stderr := framework.KubectlRefused(t, "", "scale", "website", "scaled", "-n", namespace,
+		"--replicas=6"); !strings.Contains(stderr, replicas) {
 		t.Errorf("kubectl scale printed %q, want %q", stderr, replicas)
 	}
 	framework.Kubectl(t, "scale", "website", "scaled", "-n", namespace, "--replicas=0")

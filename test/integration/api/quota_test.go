@@ -64,7 +64,8 @@ func TestResourceQuota(t *testing.T) {
 	}
 	// One through each version: they are the same resource.
 	first := framework.MustCreate(t, framework.NewV1alpha1(namespace, "first", framework.V1alpha1Replicas(0)))
-	if _, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, framework.NewWebsite(namespace, "second", framework.Detailed), metav1.CreateOptions{}); err != nil {
+	if _, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
+		framework.NewWebsite(namespace, "second", framework.Detailed), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	waitUsed(2)
@@ -80,7 +81,8 @@ func TestResourceQuota(t *testing.T) {
 	waitUsed(1)
 	// Admission reads quotas from an informer, which may be behind.
 	framework.WaitFor(t, "a third Website fits into the quota", func(ctx context.Context) error {
-		_, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "third", framework.V1alpha1Replicas(0)), metav1.CreateOptions{})
+		_, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "third", framework.V1alpha1Replicas(0)),
+			metav1.CreateOptions{})
 		return err
 	})
 	waitUsed(2)

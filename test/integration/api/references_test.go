@@ -32,14 +32,16 @@ func newSecretOwners(t *testing.T) secretOwners {
 	t.Helper()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	if _, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"username": []byte("me"), "password": []byte("secret")},
+		ObjectMeta: metav1.ObjectMeta{Name: "key"},
+		Data:       map[string][]byte{"username": []byte("me"), "password": []byte("secret")},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// Users of this test only: website-apiserver remembers refusals for seconds.
 	rich, poor := namespace+"-rich", namespace+"-poor"
 	framework.Bind(t, namespace, rich, "ClusterRole", "website-edit")
-	framework.Allow(t, namespace, rich, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"key"}, Verbs: []string{"get"}})
+	framework.Allow(t, namespace, rich, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"},
+		ResourceNames: []string{"key"}, Verbs: []string{"get"}})
 	framework.Bind(t, namespace, poor, "ClusterRole", "website-edit")
 	owners := secretOwners{namespace: namespace, poorName: poor}
 	for user, config := range map[string]**rest.Config{rich: &owners.rich, poor: &owners.poor} {
@@ -61,7 +63,8 @@ func newPrivate(namespace, name, secret string) *v1beta1.Website {
 // checkSecretRefused checks that an error names the field and the permission.
 func checkSecretRefused(t *testing.T, what, field, namespace, secret string, err error) {
 	t.Helper()
-	detail := fmt.Sprintf(`Forbidden: requires get on secrets %q in namespace %q: ask for a role that grants it`, secret, namespace)
+	detail := fmt.Sprintf(`Forbidden: requires get on secrets %q in namespace %q: ask for a role that grants it`,
+		secret, namespace)
 	status := apierrors.APIStatus(nil)
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
 		t.Errorf("%s: %v, want it invalid", what, err)
@@ -135,7 +138,8 @@ func TestSecretReferences(t *testing.T) {
 				return err
 			}
 			config.Impersonate.UserName = owners.poorName
-			_, err = framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, newPrivate(namespace, "private", "key"), metav1.CreateOptions{})
+			_, err = framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
+				newPrivate(namespace, "private", "key"), metav1.CreateOptions{})
 			return err
 		}},
 	}
@@ -149,7 +153,8 @@ func TestSecretReferences(t *testing.T) {
 	}
 
 	richly := rich.WebsiteV1beta1().Websites(namespace)
-	if _, err := richly.Create(ctx, newPrivate(namespace, "other", "absent"), metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := richly.Create(ctx, newPrivate(namespace, "other", "absent"),
+		metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("with another Secret than the one that the user may get: %v, want it invalid", err)
 	}
 	created, err := richly.Create(ctx, newPrivate(namespace, "kubia", "key"), metav1.CreateOptions{})
@@ -162,22 +167,44 @@ func TestSecretReferences(t *testing.T) {
 		alpha        bool
 		options      metav1.PatchOptions
 	}{
-		"merge patch of the repository":  {kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"repository":"https://evil.example.com/x.git"}}}}`, field: secretField},
-		"that, dry run":                  {kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"repository":"https://evil.example.com/x.git"}}}}`, field: secretField, options: metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}},
-		"JSON patch of the branch":       {kind: types.JSONPatchType, patch: `[{"op":"replace","path":"/spec/source/git/ref/branch","value":"evil"}]`, field: secretField},
-		"strategic merge of submodules":  {kind: types.StrategicMergePatchType, patch: `{"spec":{"source":{"git":{"submodules":"Recursive"}}}}`, field: secretField},
-		"merge patch of the scope":       {kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"credentialScope":"Host"}}}}`, field: secretField},
-		"apply of the repository":        {kind: types.ApplyPatchType, patch: betaManifest("kubia", "source: {git: {repository: 'https://evil.example.com/x.git'}}"), field: secretField, options: force},
-		"v1alpha1":                       {kind: types.MergePatchType, patch: `{"spec":{"gitRepo":"https://evil.example.com/x.git"}}`, field: carriedSecretField, alpha: true},
-		"other submodules, in v1alpha1":  {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"git\":{\"ref\":{\"branch\":\"live\"},\"submodules\":\"Recursive\",\"secretRef\":{\"name\":\"key\"}},\"path\":\"public\"}}}"}}}`, field: carriedSecretField, alpha: true},
-		"users of the site":              {kind: types.MergePatchType, patch: `{"spec":{"access":{"basicAuth":{"secretRef":{"name":"key"}}}}}`, field: usersField},
-		"users, in v1alpha1":             {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"git\":{\"ref\":{\"branch\":\"live\"},\"secretRef\":{\"name\":\"key\"}},\"path\":\"public\"},\"access\":{\"basicAuth\":{\"secretRef\":{\"name\":\"key\"}}}}}"}}}`, field: carriedUsersField, alpha: true},
-		"a label":                        {kind: types.MergePatchType, patch: `{"metadata":{"labels":{"a":"b"}}}`},
-		"the path":                       {kind: types.MergePatchType, patch: `{"spec":{"source":{"path":"docs"}}}`},
-		"headers":                        {kind: types.MergePatchType, patch: `{"spec":{"serving":{"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`},
-		"replicas, in v1alpha1":          {kind: types.MergePatchType, patch: `{"spec":{"replicas":2}}`, alpha: true},
-		"a finalizer":                    {kind: types.MergePatchType, patch: `{"metadata":{"finalizers":["example.com/held"]}}`},
-		"what the user does not mention": {kind: types.ApplyPatchType, patch: betaManifest("kubia", "polling: {periodSeconds: 30}"), options: force},
+		"merge patch of the repository": {kind: types.MergePatchType,
+			patch: `{"spec":{"source":{"git":{"repository":"https://evil.example.com/x.git"}}}}`, field: secretField},
+		"that, dry run": {
+			kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"repository":"https://evil.example.com/x.git"}}}}`,
+			field: secretField, options: metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}},
+		},
+		"JSON patch of the branch": {kind: types.JSONPatchType,
+			patch: `[{"op":"replace","path":"/spec/source/git/ref/branch","value":"evil"}]`, field: secretField},
+		"strategic merge of submodules": {kind: types.StrategicMergePatchType,
+			patch: `{"spec":{"source":{"git":{"submodules":"Recursive"}}}}`, field: secretField},
+		"merge patch of the scope": {kind: types.MergePatchType,
+			patch: `{"spec":{"source":{"git":{"credentialScope":"Host"}}}}`, field: secretField},
+		"apply of the repository": {kind: types.ApplyPatchType, patch: betaManifest("kubia",
+			"source: {git: {repository: 'https://evil.example.com/x.git'}}"), field: secretField, options: force},
+		"v1alpha1": {kind: types.MergePatchType,
+			patch: `{"spec":{"gitRepo":"https://evil.example.com/x.git"}}`, field: carriedSecretField, alpha: true},
+		"other submodules, in v1alpha1": {
+			kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields +
+				`":"{\"spec\":{\"source\":{\"git\":{\"ref\":{\"branch\":\"live\"},\"submodules\":\"Recursive\",` +
+				`\"secretRef\":{\"name\":\"key\"}},\"path\":\"public\"}}}"}}}`, field: carriedSecretField, alpha: true,
+		},
+		"users of the site": {kind: types.MergePatchType,
+			patch: `{"spec":{"access":{"basicAuth":{"secretRef":{"name":"key"}}}}}`, field: usersField},
+		"users, in v1alpha1": {
+			kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields +
+				`":"{\"spec\":{\"source\":{\"git\":{\"ref\":{\"branch\":\"live\"},\"secretRef\":{\"name\":\"key\"}},` +
+				`\"path\":\"public\"},\"access\":{\"basicAuth\":{\"secretRef\":{\"name\":\"key\"}}}}}"}}}`,
+			field: carriedUsersField, alpha: true,
+		},
+		"a label":  {kind: types.MergePatchType, patch: `{"metadata":{"labels":{"a":"b"}}}`},
+		"the path": {kind: types.MergePatchType, patch: `{"spec":{"source":{"path":"docs"}}}`},
+		"headers": {kind: types.MergePatchType,
+			patch: `{"spec":{"serving":{"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`},
+		"replicas, in v1alpha1": {kind: types.MergePatchType, patch: `{"spec":{"replicas":2}}`, alpha: true},
+		"a finalizer": {kind: types.MergePatchType,
+			patch: `{"metadata":{"finalizers":["example.com/held"]}}`},
+		"what the user does not mention": {kind: types.ApplyPatchType,
+			patch: betaManifest("kubia", "polling: {periodSeconds: 30}"), options: force},
 	}
 	for name, test := range changes {
 		var err error
@@ -206,7 +233,8 @@ func TestSecretReferences(t *testing.T) {
 	}, metav1.UpdateOptions{}); err != nil {
 		t.Errorf("scaling it: %v", err)
 	}
-	if got, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || got.Spec.Source.Git.Repository != created.Spec.Source.Git.Repository || got.Spec.Source.Git.SecretRef == nil {
+	if got, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil ||
+		got.Spec.Source.Git.Repository != created.Spec.Source.Git.Repository || got.Spec.Source.Git.SecretRef == nil {
 		t.Errorf("after all that: %+v (%v), want repository and Secret as they were", got.Spec.Source, err)
 	}
 
@@ -214,7 +242,8 @@ func TestSecretReferences(t *testing.T) {
 	if err := beta.Delete(ctx, "kubia", metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := beta.Patch(ctx, "kubia", types.JSONPatchType, []byte(`[{"op":"test","path":"/metadata/finalizers/0","value":"example.com/held"},{"op":"remove","path":"/metadata/finalizers/0"}]`), metav1.PatchOptions{}); err != nil {
+	if _, err := beta.Patch(ctx, "kubia", types.JSONPatchType, []byte(`[{"op":"test","path":"/metadata/finalizers/0",`+
+		`"value":"example.com/held"},{"op":"remove","path":"/metadata/finalizers/0"}]`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("taking the finalizer away: %v", err)
 	}
 	framework.WaitFor(t, "garbage collection has deleted it", func(ctx context.Context) error {

@@ -41,7 +41,8 @@ func request(t *testing.T, method, path, body string, headers ...string) respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response{code: answer.StatusCode, contentType: answer.Header.Get("Content-Type"), header: answer.Header, body: data}
+	return response{code: answer.StatusCode, contentType: answer.Header.Get("Content-Type"),
+		header: answer.Header, body: data}
 }
 
 // send is request without reading the body, which is closed when the test ends.
@@ -89,32 +90,45 @@ func TestContentNegotiation(t *testing.T) {
 		// wantBody is how the body begins, or a part of it.
 		wantBody []byte
 	}{
-		"JSON":                           {path: "/kubia", accept: "application/json", wantType: "application/json", wantBody: []byte(`"kind":"Website"`)},
-		"YAML":                           {path: "/kubia", accept: "application/yaml", wantType: "application/yaml", wantBody: []byte("kind: Website\n")},
-		"protobuf":                       {path: "/kubia", accept: protobuf, wantType: protobuf, wantBody: envelope},
-		"protobuf of a list":             {accept: protobuf, wantType: protobuf, wantBody: envelope},
-		"protobuf of a scale":            {path: "/kubia/scale", accept: protobuf, wantType: protobuf, wantBody: envelope},
-		"whatever":                       {path: "/kubia", accept: "*/*", wantType: "application/json", wantBody: []byte(`"kind":"Website"`)},
-		"the first that is known":        {path: "/kubia", accept: "text/html, " + protobuf + ", application/json", wantType: protobuf, wantBody: envelope},
-		"metadata alone":                 {path: "/kubia", accept: "application/json" + partial, wantType: "application/json", wantBody: []byte(`"kind":"PartialObjectMetadata"`)},
-		"metadata alone, in protobuf":    {path: "/kubia", accept: protobuf + partial, wantType: protobuf, wantBody: envelope},
-		"metadata of a list":             {accept: "application/json" + partials, wantType: "application/json", wantBody: []byte(`"kind":"PartialObjectMetadataList"`)},
+		"JSON": {path: "/kubia", accept: "application/json", wantType: "application/json",
+			wantBody: []byte(`"kind":"Website"`)},
+		"YAML": {path: "/kubia", accept: "application/yaml", wantType: "application/yaml",
+			wantBody: []byte("kind: Website\n")},
+		"protobuf":            {path: "/kubia", accept: protobuf, wantType: protobuf, wantBody: envelope},
+		"protobuf of a list":  {accept: protobuf, wantType: protobuf, wantBody: envelope},
+		"protobuf of a scale": {path: "/kubia/scale", accept: protobuf, wantType: protobuf, wantBody: envelope},
+		"whatever": {path: "/kubia", accept: "*/*", wantType: "application/json",
+			wantBody: []byte(`"kind":"Website"`)},
+		"the first that is known": {path: "/kubia", accept: "text/html, " + protobuf + ", application/json",
+			wantType: protobuf, wantBody: envelope},
+		"metadata alone": {path: "/kubia", accept: "application/json" + partial, wantType: "application/json",
+			wantBody: []byte(`"kind":"PartialObjectMetadata"`)},
+		"metadata alone, in protobuf": {path: "/kubia", accept: protobuf + partial, wantType: protobuf,
+			wantBody: envelope},
+		"metadata of a list": {accept: "application/json" + partials, wantType: "application/json",
+			wantBody: []byte(`"kind":"PartialObjectMetadataList"`)},
 		"metadata of a list in protobuf": {accept: protobuf + partials, wantType: protobuf, wantBody: envelope},
-		"table":                          {path: "/kubia", accept: "application/json" + table, wantType: "application/json", wantBody: []byte(`"kind":"Table"`)},
-		"table of a list":                {accept: "application/json" + table, wantType: "application/json", wantBody: []byte(`"kind":"Table"`)},
-		"table of a scale":               {path: "/kubia/scale", accept: "application/json" + table, wantType: "application/json", wantBody: []byte(`"kind":"Table"`)},
+		"table": {path: "/kubia", accept: "application/json" + table, wantType: "application/json",
+			wantBody: []byte(`"kind":"Table"`)},
+		"table of a list": {accept: "application/json" + table, wantType: "application/json",
+			wantBody: []byte(`"kind":"Table"`)},
+		"table of a scale": {path: "/kubia/scale", accept: "application/json" + table,
+			wantType: "application/json", wantBody: []byte(`"kind":"Table"`)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, version := range []string{"v1alpha1", "v1beta1"} {
 				got := request(t, http.MethodGet, websitesPath(version, namespace, test.path), "", "Accept", test.accept)
-				if got.code != http.StatusOK || !strings.HasPrefix(got.contentType, test.wantType) || !bytes.Contains(got.body, test.wantBody) {
-					t.Errorf("%s: answer = %d, %s\n%q\nwant %s with %q", version, got.code, got.contentType, got.body, test.wantType, test.wantBody)
+				if got.code != http.StatusOK || !strings.HasPrefix(got.contentType, test.wantType) ||
+					!bytes.Contains(got.body, test.wantBody) {
+					t.Errorf("%s: answer = %d, %s\n%q\nwant %s with %q", version, got.code, got.contentType, got.body, test.wantType,
+						test.wantBody)
 				}
 				if bytes.Equal(test.wantBody, envelope) && !bytes.HasPrefix(got.body, envelope) {
 					t.Errorf("%s: body begins with %q, want Kubernetes' protobuf envelope", version, got.body[:min(len(got.body), 8)])
 				}
-				if strings.Contains(test.accept, "PartialObjectMetadata") && bytes.Contains(got.body, []byte("example.com/site.git")) {
+				if strings.Contains(test.accept, "PartialObjectMetadata") &&
+					bytes.Contains(got.body, []byte("example.com/site.git")) {
 					t.Errorf("%s: more than metadata: %q", version, got.body)
 				}
 			}
@@ -126,7 +140,8 @@ func TestContentNegotiation(t *testing.T) {
 		"CBOR alone": "application/cbor",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := request(t, http.MethodGet, websitesPath("v1beta1", namespace, "/kubia"), "", "Accept", accept); got.code != http.StatusNotAcceptable {
+			if got := request(t, http.MethodGet, websitesPath("v1beta1", namespace, "/kubia"), "", "Accept",
+				accept); got.code != http.StatusNotAcceptable {
 				t.Errorf("answer = %d %s, want 406", got.code, got.body)
 			}
 		})
@@ -151,7 +166,8 @@ func TestTables(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var rows [][]any
 			for _, version := range []string{"v1alpha1", "v1beta1"} {
-				got := request(t, http.MethodGet, websitesPath(version, namespace, test.include), "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+				got := request(t, http.MethodGet, websitesPath(version, namespace, test.include), "", "Accept",
+					"application/json;as=Table;g=meta.k8s.io;v=v1")
 				table := metav1.Table{}
 				if err := json.Unmarshal(got.body, &table); err != nil {
 					t.Fatal(err)
@@ -159,7 +175,8 @@ func TestTables(t *testing.T) {
 				if len(table.Rows) != 1 || len(table.Rows[0].Cells) != len(table.ColumnDefinitions) {
 					t.Fatalf("%s: rows = %v, want one with %d cells", version, table.Rows, len(table.ColumnDefinitions))
 				}
-				if object := string(table.Rows[0].Object.Raw); !strings.Contains(object, test.object) && (object != "" || test.object != "null") {
+				if object := string(table.Rows[0].Object.Raw); !strings.Contains(object, test.object) &&
+					(object != "" || test.object != "null") {
 					t.Errorf("%s: object of the row = %s, want %s", version, object, test.object)
 				}
 				// All but the ages, which increase, and what is between them.
@@ -187,39 +204,47 @@ func TestListsAsTable(t *testing.T) {
 		t.Helper()
 		got := request(t, http.MethodGet, path, "", "Accept", accept)
 		table := metav1.Table{}
-		if err := json.Unmarshal(got.body, &table); err != nil || got.code != http.StatusOK || got.contentType != "application/json" || table.Kind != "Table" {
+		if err := json.Unmarshal(got.body, &table); err != nil || got.code != http.StatusOK ||
+			got.contentType != "application/json" || table.Kind != "Table" {
 			t.Fatalf("%s is %d %s %s (%v)", path, got.code, got.contentType, got.body, err)
 		}
 		return table
 	}
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
-		for _, accept := range []string{"application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1beta1", "application/json;as=Table;g=meta.k8s.io;v=v1;pretty=1"} {
+		for _, accept := range []string{"application/json;as=Table;g=meta.k8s.io;v=v1",
+			"application/json;as=Table;g=meta.k8s.io;v=v1beta1", "application/json;as=Table;g=meta.k8s.io;v=v1;pretty=1"} {
 			t.Run(version+" "+accept, func(t *testing.T) {
 				list := table(t, websitesPath(version, namespace, ""), accept)
 				if len(list.Rows) != len(names) || list.ResourceVersion == "" {
-					t.Fatalf("the Table has %d rows and the resourceVersion %q, want %d and any", len(list.Rows), list.ResourceVersion, len(names))
+					t.Fatalf("the Table has %d rows and the resourceVersion %q, want %d and any", len(list.Rows),
+						list.ResourceVersion, len(names))
 				}
 				for i, name := range names {
 					one := table(t, websitesPath(version, namespace, "/"+name), accept)
 					got, want := list.Rows[i], one.Rows[0]
-					if !reflect.DeepEqual(list.ColumnDefinitions, one.ColumnDefinitions) || list.APIVersion != one.APIVersion || compact(t, got.Object.Raw) != compact(t, want.Object.Raw) {
-						t.Errorf("the list has %+v with %s, the Website %+v with %s", list.TypeMeta, got.Object.Raw, one.TypeMeta, want.Object.Raw)
+					if !reflect.DeepEqual(list.ColumnDefinitions, one.ColumnDefinitions) || list.APIVersion != one.APIVersion ||
+						compact(t, got.Object.Raw) != compact(t, want.Object.Raw) {
+						t.Errorf("the list has %+v with %s, the Website %+v with %s", list.TypeMeta, got.Object.Raw, one.TypeMeta,
+							want.Object.Raw)
 					}
 					// All but the ages, which increase, and what is between them.
-					if got, want := fmt.Sprint(slices.Delete(got.Cells, 4, 7)), fmt.Sprint(slices.Delete(want.Cells, 4, 7)); got != want {
+					if got, want := fmt.Sprint(slices.Delete(got.Cells, 4, 7)),
+						fmt.Sprint(slices.Delete(want.Cells, 4, 7)); got != want {
 						t.Errorf("the list shows %s, the Website %s", got, want)
 					}
 				}
 				page := table(t, websitesPath(version, namespace, "?limit=2"), accept)
 				next := table(t, websitesPath(version, namespace, "?limit=2&continue="+url.QueryEscape(page.Continue)), accept)
-				if len(page.Rows) != 2 || ptr.Deref(page.RemainingItemCount, 0) != 1 || len(next.Rows) != 1 || next.Rows[0].Cells[0] != "site-c" || next.Continue != "" {
+				if len(page.Rows) != 2 || ptr.Deref(page.RemainingItemCount, 0) != 1 || len(next.Rows) != 1 ||
+					next.Rows[0].Cells[0] != "site-c" || next.Continue != "" {
 					t.Errorf("pages have the rows %v with %+v, and %v with %+v", page.Rows, page.ListMeta, next.Rows, next.ListMeta)
 				}
 				none := request(t, http.MethodGet, websitesPath(version, namespace, "?labelSelector=no=one"), "", "Accept", accept)
 				if !strings.HasSuffix(compact(t, none.body), `"rows":[]}`) {
 					t.Errorf("a Table without Websites is %s", none.body)
 				}
-				refused := request(t, http.MethodGet, websitesPath(version, namespace, "?fieldSelector=spec.no=1"), "", "Accept", accept)
+				refused := request(t, http.MethodGet, websitesPath(version, namespace, "?fieldSelector=spec.no=1"), "",
+					"Accept", accept)
 				if refused.code != http.StatusBadRequest || !strings.Contains(string(refused.body), `"Status"`) {
 					t.Errorf("an unknown field selects %d %s, want a Status", refused.code, refused.body)
 				}
@@ -296,11 +321,13 @@ func TestClientsetPrefersProtobuf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.WebsiteV1beta1().Websites(namespace).Create(t.Context(), framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
+	if _, err := client.WebsiteV1beta1().Websites(namespace).Create(t.Context(),
+		framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, header := range sent.headers {
-		if header.Get("Content-Type") != "application/vnd.kubernetes.protobuf" || !strings.HasPrefix(header.Get("Accept"), "application/vnd.kubernetes.protobuf") {
+		if header.Get("Content-Type") != "application/vnd.kubernetes.protobuf" ||
+			!strings.HasPrefix(header.Get("Accept"), "application/vnd.kubernetes.protobuf") {
 			t.Errorf("headers = %v, want protobuf sent and preferred", header)
 		}
 	}

@@ -24,9 +24,11 @@ func mustPublish(t *testing.T, namespace string) {
 	t.Helper()
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	release := func(commit string, day int) v1beta1.WebsiteRelease {
-		return v1beta1.WebsiteRelease{Commit: commit, Cause: v1beta1.ReleaseCausePoll, PublishedTime: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
+		return v1beta1.WebsiteRelease{Commit: commit, Cause: v1beta1.ReleaseCausePoll,
+			PublishedTime: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
 	}
-	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"commit": newCommit, "history": []v1beta1.WebsiteRelease{release(newCommit, 2), release(oldCommit, 1)}})
+	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"commit": newCommit,
+		"history": []v1beta1.WebsiteRelease{release(newCommit, 2), release(oldCommit, 1)}})
 }
 
 // TestRequestsOfTypedClients requests a sync and rolls back with the clientset, in every
@@ -41,21 +43,26 @@ func TestRequestsOfTypedClients(t *testing.T) {
 			config.ContentType, config.AcceptContentTypes = contentType, contentType
 			websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace)
 
-			dryRun, err := websites.Sync(ctx, "kubia", &v1beta1.WebsiteSyncRequest{Commit: ptr.To(oldCommit)}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if err != nil || dryRun.ID != 1 || dryRun.State != v1beta1.SyncStatePending || dryRun.Sync.LastRequest.Commit != oldCommit {
+			dryRun, err := websites.Sync(ctx, "kubia", &v1beta1.WebsiteSyncRequest{Commit: ptr.To(oldCommit)},
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err != nil || dryRun.ID != 1 || dryRun.State != v1beta1.SyncStatePending ||
+				dryRun.Sync.LastRequest.Commit != oldCommit {
 				t.Errorf("a dry run of a request for a commit answered %+v (%v)", dryRun, err)
 			}
-			if shown, err := websites.GetSync(ctx, "kubia", metav1.GetOptions{}); err != nil || shown.State != v1beta1.SyncStateNone {
+			if shown, err := websites.GetSync(ctx, "kubia", metav1.GetOptions{}); err != nil ||
+				shown.State != v1beta1.SyncStateNone {
 				t.Errorf("after a dry run: %+v (%v)", shown, err)
 			}
 			recorded, err := websites.Sync(ctx, "kubia", &v1beta1.WebsiteSyncRequest{}, metav1.CreateOptions{})
 			if err != nil || recorded.ID != 1 || recorded.Sync.LastRequest.Commit != "" {
 				t.Errorf("a request for the newest commit answered %+v (%v)", recorded, err)
 			}
-			if shown, err := websites.GetSync(ctx, "kubia", metav1.GetOptions{}); err != nil || shown.ID != 1 || shown.UID != recorded.UID {
+			if shown, err := websites.GetSync(ctx, "kubia", metav1.GetOptions{}); err != nil || shown.ID != 1 ||
+				shown.UID != recorded.UID {
 				t.Errorf("after a request: %+v (%v)", shown, err)
 			}
-			if _, err := websites.Sync(ctx, "kubia", &v1beta1.WebsiteSyncRequest{Commit: ptr.To("main")}, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+			if _, err := websites.Sync(ctx, "kubia", &v1beta1.WebsiteSyncRequest{Commit: ptr.To("main")},
+				metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 				t.Errorf("a request for a branch: %v", err)
 			}
 			testTypedRollback(t, websites, recorded)
@@ -66,11 +73,15 @@ func TestRequestsOfTypedClients(t *testing.T) {
 func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1beta1.WebsiteSyncRequest) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := websites.Rollback(ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: "another"}}, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
+	if _, err := websites.Rollback(ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: "another"}},
+		metav1.CreateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("a rollback of another Website: %v, want a conflict", err)
 	}
 	// The controller of the cluster observes no commit: which one is replaced depends on what it has reported by now.
-	rolledBack, err := websites.Rollback(ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: known.UID}, Commit: ptr.To(oldCommit)}, metav1.CreateOptions{FieldManager: "desk"})
+	rolledBack, err := websites.Rollback(
+		ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: known.UID}, Commit: ptr.To(oldCommit)},
+		metav1.CreateOptions{FieldManager: "desk"},
+	)
 	if err != nil || ptr.Deref(rolledBack.Commit, "") != oldCommit || rolledBack.Generation != known.Generation+1 {
 		t.Fatalf("a rollback answered %+v (%v), want that commit", rolledBack, err)
 	}
@@ -82,7 +93,8 @@ func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1b
 		t.Errorf("managed fields = %v, want one of desk", w.ManagedFields)
 	}
 
-	if _, err := websites.Patch(ctx, "kubia", "application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := websites.Patch(ctx, "kubia", "application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// It is refused once, and not repeated as a conflict is.
@@ -111,11 +123,13 @@ func TestPolicyOnRollback(t *testing.T) {
 
 	websites := framework.Websites(t, namespace)
 	roll := func(ctx context.Context, commit *string) error {
-		_, err := websites.Rollback(ctx, "kubia", &v1beta1.WebsiteRollback{Commit: commit}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := websites.Rollback(ctx, "kubia", &v1beta1.WebsiteRollback{Commit: commit},
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	framework.WaitFor(t, "the policy refuses a commit", func(ctx context.Context) error {
-		if err := roll(ctx, ptr.To(newCommit)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "commit "+newCommit+" is vulnerable") {
+		if err := roll(ctx, ptr.To(newCommit)); !apierrors.IsInvalid(err) ||
+			!strings.Contains(err.Error(), "commit "+newCommit+" is vulnerable") {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil

@@ -24,17 +24,20 @@ func TestAdmissionOfScales(t *testing.T) {
 	_, rule := framework.RuleFor(namespace, admissionregistrationv1.Update)
 	rule.Resources = []string{"websites/scale"}
 	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
-		Expression:        `object.kind == "Scale" && object.spec.replicas <= 2`,
-		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas) + " after " + string(oldObject.spec.replicas)`,
+		Expression: `object.kind == "Scale" && object.spec.replicas <= 2`,
+		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas) + " after " + ` +
+			`string(oldObject.spec.replicas)`,
 	}), namespace, nil)
 
 	framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(1)))
 	websites := framework.Admin(t).Websites
-	for version, client := range map[string]rest.Interface{"v1alpha1": websites.WebsiteV1alpha1().RESTClient(), "v1beta1": websites.WebsiteV1beta1().RESTClient()} {
+	for version, client := range map[string]rest.Interface{"v1alpha1": websites.WebsiteV1alpha1().RESTClient(),
+		"v1beta1": websites.WebsiteV1beta1().RESTClient()} {
 		t.Run(version, func(t *testing.T) {
 			scaleTo := func(ctx context.Context, replicas int) (*autoscalingv1.Scale, error) {
 				scale := &autoscalingv1.Scale{}
-				err := client.Patch(types.MergePatchType).Namespace(namespace).Resource("websites").Name("kubia").SubResource("scale").
+				err := client.Patch(types.MergePatchType).Namespace(namespace).Resource("websites").Name("kubia").
+					SubResource("scale").
 					VersionedParams(&metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, metav1.ParameterCodec).
 					Body(fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)).Do(ctx).Into(scale)
 				return scale, err

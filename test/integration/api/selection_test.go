@@ -18,7 +18,8 @@ func TestSelectionByStatus(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), framework.NewServer(t)
 	clients := framework.NewClients(t, s.Config(t)).Websites
-	websites, alpha := clients.WebsiteV1beta1().Websites(metav1.NamespaceDefault), clients.WebsiteV1alpha1().Websites(metav1.NamespaceDefault)
+	websites, alpha := clients.WebsiteV1beta1().Websites(metav1.NamespaceDefault),
+		clients.WebsiteV1alpha1().Websites(metav1.NamespaceDefault)
 	kubeconfig := "--kubeconfig=" + framework.WriteKubeconfig(t, s.Config(t))
 	commit := strings.Repeat("0a", 20)
 	report := func(name string, ready metav1.ConditionStatus) {
@@ -28,13 +29,15 @@ func TestSelectionByStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Status.Commit = commit
-		w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteReady, Status: ready, Reason: "Tested", LastTransitionTime: metav1.Now()}}
+		w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteReady, Status: ready, Reason: "Tested",
+			LastTransitionTime: metav1.Now()}}
 		if _, err := websites.UpdateStatus(ctx, w, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"broken", "fine", "new"} {
-		if _, err := websites.Create(ctx, framework.NewWebsite(metav1.NamespaceDefault, name), metav1.CreateOptions{}); err != nil {
+		if _, err := websites.Create(ctx, framework.NewWebsite(metav1.NamespaceDefault, name),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +63,8 @@ func TestSelectionByStatus(t *testing.T) {
 			t.Errorf("%s selects %+v in v1alpha1 (%v), want %v", selector, list, err, want)
 		}
 	}
-	if got := strings.Fields(framework.Kubectl(t, kubeconfig, "get", "websites", "--field-selector", "status.ready=False", "-o", "name")); len(got) != 1 || !strings.HasSuffix(got[0], "/broken") {
+	if got := strings.Fields(framework.Kubectl(t, kubeconfig, "get", "websites", "--field-selector", "status.ready=False",
+		"-o", "name")); len(got) != 1 || !strings.HasSuffix(got[0], "/broken") {
 		t.Errorf("kubectl get --field-selector printed %q, want broken", got)
 	}
 
@@ -80,7 +84,8 @@ func TestSelectionByStatus(t *testing.T) {
 	report("broken", metav1.ConditionTrue)
 	next("a Website leaves the selection", watch.Deleted, "broken")
 
-	if err := websites.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "status.ready=False"}); err != nil {
+	if err := websites.DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "status.ready=False"}); err != nil {
 		t.Fatal(err)
 	}
 	next("deletion", watch.Deleted, "fine")
@@ -94,7 +99,8 @@ func TestScaleOfANewWebsite(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), framework.NewServer(t)
 	websites := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1beta1().Websites(metav1.NamespaceDefault)
-	if _, err := websites.Create(ctx, framework.NewWebsite(metav1.NamespaceDefault, "kubia", framework.WithReplicas(3)), metav1.CreateOptions{}); err != nil {
+	if _, err := websites.Create(ctx, framework.NewWebsite(metav1.NamespaceDefault, "kubia", framework.WithReplicas(3)),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	scale, err := websites.GetScale(ctx, "kubia", metav1.GetOptions{})
@@ -102,7 +108,8 @@ func TestScaleOfANewWebsite(t *testing.T) {
 		t.Errorf("selector = %q (%v), want %q", scale.Status.Selector, err, want)
 	}
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
-		lines := strings.Split(framework.Kubectl(t, "--kubeconfig="+framework.WriteKubeconfig(t, s.Config(t)), "get", "websites."+version+".mycontroller.nevermosby.io", "kubia", "--subresource=scale"), "\n")
+		lines := strings.Split(framework.Kubectl(t, "--kubeconfig="+framework.WriteKubeconfig(t, s.Config(t)), "get",
+			"websites."+version+".mycontroller.nevermosby.io", "kubia", "--subresource=scale"), "\n")
 		if got, want := strings.Fields(lines[0]), []string{"NAME", "DESIRED", "AVAILABLE", "AGE"}; !slices.Equal(got, want) {
 			t.Errorf("%s: kubectl printed the columns %q, want %q", version, got, want)
 		}
@@ -117,12 +124,14 @@ func TestTakenDeploymentNameIsRejected(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	framework.MustCreate(t, framework.NewWebsite(namespace, "first", framework.WithDeployment("kubia-website")))
-	const want = `spec.deploymentName: Duplicate value: "kubia-website": the Website "first" of this namespace has it: choose another name`
+	const want = `spec.deploymentName: Duplicate value: "kubia-website": the Website "first" of this namespace has it: ` +
+		`choose another name`
 	for name, manifest := range map[string]string{
 		"v1beta1":  betaManifest("second", validSource, validDeployment),
 		"v1alpha1": manifest("second", validRepo, validDeployment),
 	} {
-		for _, args := range [][]string{{"create"}, {"create", "--dry-run=server"}, {"apply"}, {"apply", "--server-side"}, {"apply", "--server-side", "--dry-run=server"}} {
+		for _, args := range [][]string{{"create"}, {"create", "--dry-run=server"}, {"apply"}, {"apply", "--server-side"},
+			{"apply", "--server-side", "--dry-run=server"}} {
 			stderr := framework.KubectlRefused(t, manifest, append(args, "-n", namespace, "-f", "-")...)
 			if !strings.Contains(stderr, want) {
 				t.Errorf("%s, %v: kubectl printed %q, want %q", name, args, stderr, want)
@@ -130,7 +139,10 @@ func TestTakenDeploymentNameIsRejected(t *testing.T) {
 		}
 	}
 	framework.Kubectl(t, "delete", "website", "first", "-n", namespace)
-	if _, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(betaManifest("second", validSource, validDeployment)), "create", "-n", namespace, "-f", "-"); err != nil {
+	if _, stderr, err := framework.Cluster.KubectlWith(
+		t.Context(), framework.Stdin(betaManifest("second", validSource, validDeployment)), "create", "-n",
+		namespace, "-f", "-",
+	); err != nil {
 		t.Errorf("after the deletion: %v\n%s", err, stderr)
 	}
 }

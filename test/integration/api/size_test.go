@@ -34,7 +34,8 @@ func TestSizeOfASpec(t *testing.T) {
 	}
 	for _, n := range []int{43, 400} {
 		_, err := websites.Create(ctx, framework.NewWebsite(namespace, "large", redirects(n)), metav1.CreateOptions{})
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(),
+			"spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON") {
 			t.Errorf("%d redirects of full length: %.300v, want Invalid", n, err)
 		}
 	}
@@ -42,7 +43,8 @@ func TestSizeOfASpec(t *testing.T) {
 	framework.WaitSettled(t, namespace, "kubia")
 }
 
-// TestLargestManifest: the largest spec can be applied by kubectl, which keeps the manifest in an annotation, and be read
+// TestLargestManifest: the largest spec can be applied by kubectl, which keeps the manifest in an annotation, and be
+// read
 // and written in v1alpha1, which keeps most of it in another.
 func TestLargestManifest(t *testing.T) {
 	t.Parallel()
@@ -57,8 +59,10 @@ func TestLargestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for version, content := range map[string]string{
-		"v1beta1": `"metadata":{"name":"v1beta1"},"spec":{"serving":` + serving + `,"source":{"git":{"repository":"https://example.com/site.git"}}}`,
-		"v1alpha1": `"metadata":{"name":"v1alpha1","annotations":{"` + website.AnnotationCarriedFields + `":` + string(carried) +
+		"v1beta1": `"metadata":{"name":"v1beta1"},"spec":{"serving":` + serving +
+			`,"source":{"git":{"repository":"https://example.com/site.git"}}}`,
+		"v1alpha1": `"metadata":{"name":"v1alpha1","annotations":{"` + website.AnnotationCarriedFields + `":` +
+			string(carried) +
 			`}},"spec":{"deploymentName":"alpha","gitRepo":"https://example.com/site.git","replicas":1}`,
 	} {
 		manifest := filepath.Join(t.TempDir(), version+".json")
@@ -89,7 +93,8 @@ func TestLargestManifest(t *testing.T) {
 		if err := alphas.Delete(ctx, version, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		framework.Kubectl(t, "patch", "websites.v1alpha1.mycontroller.nevermosby.io", version, "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		framework.Kubectl(t, "patch", "websites.v1alpha1.mycontroller.nevermosby.io", version, "-n", namespace,
+			"--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		if _, err := alphas.Get(ctx, version, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: after its finalizer was removed: %v, want it to be gone", version, err)
 		}

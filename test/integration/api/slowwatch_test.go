@@ -50,7 +50,8 @@ func TestWatcherThatNeverReads(t *testing.T) {
 	padding := strings.Repeat("x", writeSize)
 	for i := 1; i <= writeCount; i++ {
 		patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "%d", "padding": %q}}}`, writeNumber, i, padding)
-		if _, err := framework.Websites(t, namespace).Patch(t.Context(), website.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := framework.Websites(t, namespace).Patch(t.Context(), website.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +69,8 @@ func TestWatcherThatNeverReads(t *testing.T) {
 // stalledWatch starts a watch of which nothing is read yet.
 func stalledWatch(t *testing.T, namespace, resourceVersion string) io.Reader {
 	t.Helper()
-	response := send(t, http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&resourceVersion="+resourceVersion), "")
+	response := send(t, http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&resourceVersion="+resourceVersion),
+		"")
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("the watch is answered with %s", response.Status)
 	}

@@ -32,13 +32,16 @@ func TestStorageVersionMigration(t *testing.T) {
 	migrations := framework.Admin(t).Kubernetes.StoragemigrationV1().StorageVersionMigrations()
 	migration := &storagemigrationv1.StorageVersionMigration{
 		ObjectMeta: metav1.ObjectMeta{Name: "websites-of-a-test"},
-		Spec:       storagemigrationv1.StorageVersionMigrationSpec{Resource: metav1.GroupResource{Group: "mycontroller.nevermosby.io", Resource: "websites"}},
+		Spec: storagemigrationv1.StorageVersionMigrationSpec{
+			Resource: metav1.GroupResource{Group: "mycontroller.nevermosby.io", Resource: "websites"},
+		},
 	}
 	if _, err := migrations.Create(ctx, migration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := migrations.Delete(context.Background(), migration.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := migrations.Delete(context.Background(), migration.Name, metav1.DeleteOptions{}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
@@ -89,8 +92,10 @@ func giveManagers(t *testing.T, namespace, name string, managers int) {
 	updated := update(func(w *v1beta1.Website) {
 		for i := range managers {
 			w.ManagedFields = append(w.ManagedFields, metav1.ManagedFieldsEntry{
-				Manager: label(i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(), Time: ptr.To(metav1.Now()),
-				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:metadata": {"f:labels": {"f:%s": {}}}}`, label(i))),
+				Manager: label(i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(),
+				Time:       ptr.To(metav1.Now()),
+				FieldsType: "FieldsV1",
+				FieldsV1:   metav1.NewFieldsV1(fmt.Sprintf(`{"f:metadata": {"f:labels": {"f:%s": {}}}}`, label(i))),
 			})
 		}
 	})

@@ -26,7 +26,8 @@ func TestApplySuspended(t *testing.T) {
 			apply := func(suspend string) string {
 				t.Helper()
 				manifest := filepath.Join(t.TempDir(), "site.yaml")
-				content := "apiVersion: mycontroller.nevermosby.io/v1beta1\nkind: Website\nmetadata: {name: kubia}\nspec:\n" + suspend +
+				content := "apiVersion: mycontroller.nevermosby.io/v1beta1\nkind: Website\nmetadata: {name: kubia}\nspec:\n" +
+					suspend +
 					"  source: {git: {repository: \"https://example.com/site.git\"}}\n"
 				if err := os.WriteFile(manifest, []byte(content), 0o600); err != nil {
 					t.Fatal(err)
@@ -71,7 +72,8 @@ func TestApplySuspended(t *testing.T) {
 			}
 			// A scale, and a client of v1alpha1 that knows neither field, leave the pin as it is.
 			framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=0")
-			framework.Kubectl(t, "patch", "websites.v1alpha1."+website.GroupName, "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"replicas":2}}`)
+			framework.Kubectl(t, "patch", "websites.v1alpha1."+website.GroupName, "kubia", "-n", namespace, "--type=merge", "-p",
+				`{"spec":{"replicas":2}}`)
 			if got := pin(); got != newCommit+" Suspend" {
 				t.Errorf("scaled: the pin is %q", got)
 			}
@@ -80,10 +82,12 @@ func TestApplySuspended(t *testing.T) {
 				t.Errorf("resumed: the pin is %q", got)
 			}
 			apply(suspended)
-			framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"pin":{"commit":"`+oldCommit+`"}}}`)
+			framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p",
+				`{"spec":{"pin":{"commit":"`+oldCommit+`"}}}`)
 			apply("")
 			w, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
-			if err != nil || w.Spec.Suspend != nil || w.Spec.Pin == nil || w.Spec.Pin.Commit != oldCommit || w.Spec.Pin.Cause != "" {
+			if err != nil || w.Spec.Suspend != nil || w.Spec.Pin == nil || w.Spec.Pin.Commit != oldCommit ||
+				w.Spec.Pin.Cause != "" {
 				t.Errorf("resumed by removing suspend, with the pin of a user: %+v (%v)", w.Spec, err)
 			}
 		})

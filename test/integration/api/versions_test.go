@@ -29,7 +29,8 @@ func TestOldClientLosesNothing(t *testing.T) {
 
 	old := framework.MustGet(t, framework.NewV1alpha1(namespace, "kubia"))
 	old.Spec.Replicas = ptr.To[int32](2)
-	if _, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).Update(ctx, old, metav1.UpdateOptions{}); err != nil {
+	if _, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).Update(ctx, old,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := beta.Get(ctx, "kubia", metav1.GetOptions{})
@@ -55,17 +56,20 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
-	created, err := websites.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed, func(w *v1beta1.Website) {
-		w.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: strings.Repeat("a", 40)}
-		w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "token"}
-	}), metav1.CreateOptions{FieldManager: "team"})
+	created, err := websites.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed,
+		func(w *v1beta1.Website) {
+			w.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: strings.Repeat("a", 40)}
+			w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "token"}
+		}), metav1.CreateOptions{FieldManager: "team"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitSettled(t, namespace, "kubia")
 	export := func() *unstructured.Unstructured {
 		w := &unstructured.Unstructured{}
-		if err := w.UnmarshalJSON([]byte(framework.Kubectl(t, "get", alphaWebsites, "kubia", "-n", namespace, "-o", "json", "--show-managed-fields"))); err != nil {
+		if err := w.UnmarshalJSON(
+			[]byte(framework.Kubectl(t, "get", alphaWebsites, "kubia", "-n", namespace, "-o", "json", "--show-managed-fields")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		return w
@@ -79,7 +83,8 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 		// kubectl replace reads the resource version that it sends: a write of the controller
 		// in between is a conflict.
 		framework.WaitFor(t, "there is no conflict", func(ctx context.Context) error {
-			_, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(string(data)), append(args, "-n", namespace, "-f", "-")...)
+			_, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(string(data)),
+				append(args, "-n", namespace, "-f", "-")...)
 			if err != nil && !strings.Contains(stderr, "Error from server (Conflict)") {
 				t.Fatalf("kubectl %s: %v\n%s", args, err, stderr)
 			}
@@ -112,7 +117,8 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	}
 	write(bare(2), "replace")
 	mustHave("replace", 2, created.Spec)
-	framework.Kubectl(t, "patch", alphaWebsites, "kubia", "-n", namespace, "--type=merge", "-p", `{"metadata":{"annotations":null},"spec":{"replicas":3}}`)
+	framework.Kubectl(t, "patch", alphaWebsites, "kubia", "-n", namespace, "--type=merge", "-p",
+		`{"metadata":{"annotations":null},"spec":{"replicas":3}}`)
 	mustHave("patch", 3, created.Spec)
 	write(bare(4), "apply")
 	mustHave("apply", 4, created.Spec)
@@ -130,16 +136,20 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	}
 
 	// An old export reverts newer fields, which the user reads.
-	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"path":"newer"}}}`)
+	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"source":{"path":"newer"}}}`)
 	exported.SetResourceVersion("")
-	if stderr := write(exported, "replace"); !strings.Contains(stderr, "changes spec.source.path; remove the annotation to keep the stored values") {
+	if stderr := write(exported, "replace"); !strings.Contains(stderr,
+		"changes spec.source.path; remove the annotation to keep the stored values") {
 		t.Errorf("replacing with an old export printed %q, want a warning that names spec.source.path", stderr)
 	}
 	mustHave("old export", 1, created.Spec)
 
-	framework.Kubectl(t, "annotate", alphaWebsites, "kubia", "-n", namespace, "--overwrite", website.AnnotationCarriedFields+"={}")
+	framework.Kubectl(t, "annotate", alphaWebsites, "kubia", "-n", namespace, "--overwrite",
+		website.AnnotationCarriedFields+"={}")
 	reset := created.Spec.DeepCopy()
-	reset.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: created.Spec.Source.Git.Repository, Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}}
+	reset.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: created.Spec.Source.Git.Repository,
+		Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}}
 	reset.Polling.PeriodSeconds, reset.Serving.Redirects, reset.Service.Type = 60, nil, v1beta1.ServiceTypeNodePort
 	mustHave("empty annotation", 1, *reset)
 }
@@ -151,28 +161,34 @@ func TestUnreadableAnnotation(t *testing.T) {
 	framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	// "kubectl replace" sends the version that it has read, with which no status may conflict.
 	framework.WaitSettled(t, namespace, "kubia")
-	damaged := strings.Replace(manifest("NAME", validRepo, validDeployment), "metadata: {", "metadata: {annotations: {"+website.AnnotationCarriedFields+": '{\"spec\":'}, ", 1)
+	damaged := strings.Replace(manifest("NAME", validRepo, validDeployment), "metadata: {",
+		"metadata: {annotations: {"+website.AnnotationCarriedFields+": '{\"spec\":'}, ", 1)
 	patch := `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"suspend\":\"yes\"}}"}}}`
 	// The second apply of a manager is merged with what it has applied first.
-	framework.KubectlWith(t, framework.Stdin(manifest("kubia", validRepo, validDeployment)), "apply", "--server-side", "--field-manager=twice", "--force-conflicts", "-n", namespace, "-f", "-")
+	framework.KubectlWith(t, framework.Stdin(manifest("kubia", validRepo, validDeployment)), "apply", "--server-side",
+		"--field-manager=twice", "--force-conflicts", "-n", namespace, "-f", "-")
 	writes := map[string]struct {
 		name string
 		args []string
 	}{
-		"second server-side apply": {name: "kubia", args: []string{"apply", "--server-side", "--field-manager=twice", "-f", "-"}},
-		"create":                   {name: "other", args: []string{"create", "-f", "-"}},
-		"update":                   {name: "kubia", args: []string{"replace", "-f", "-"}},
-		"apply":                    {name: "kubia", args: []string{"apply", "-f", "-"}},
-		"server-side apply":        {name: "kubia", args: []string{"apply", "--server-side", "-f", "-"}},
-		"create by apply":          {name: "other", args: []string{"apply", "--server-side", "-f", "-"}},
-		"patch":                    {args: []string{"patch", alphaWebsites, "kubia", "--type=merge", "-p", patch}},
-		"status":                   {args: []string{"patch", alphaWebsites, "kubia", "--subresource=status", "--type=merge", "-p", patch}},
+		"second server-side apply": {name: "kubia",
+			args: []string{"apply", "--server-side", "--field-manager=twice", "-f", "-"}},
+		"create":            {name: "other", args: []string{"create", "-f", "-"}},
+		"update":            {name: "kubia", args: []string{"replace", "-f", "-"}},
+		"apply":             {name: "kubia", args: []string{"apply", "-f", "-"}},
+		"server-side apply": {name: "kubia", args: []string{"apply", "--server-side", "-f", "-"}},
+		"create by apply":   {name: "other", args: []string{"apply", "--server-side", "-f", "-"}},
+		"patch":             {args: []string{"patch", alphaWebsites, "kubia", "--type=merge", "-p", patch}},
+		"status": {args: []string{"patch", alphaWebsites, "kubia", "--subresource=status",
+			"--type=merge", "-p", patch}},
 	}
 	for name, test := range writes {
 		for _, dryRun := range []string{"none", "server"} {
 			t.Run(name+", dry run "+dryRun, func(t *testing.T) {
-				stderr := framework.KubectlRefused(t, strings.Replace(damaged, "NAME", test.name, 1), append(test.args, "-n", namespace, "--dry-run="+dryRun)...)
-				if !strings.Contains(stderr, "is invalid: metadata.annotations["+website.AnnotationCarriedFields+"]: Invalid value: must be the fields of v1beta1 as JSON") {
+				stderr := framework.KubectlRefused(t, strings.Replace(damaged, "NAME", test.name, 1),
+					append(test.args, "-n", namespace, "--dry-run="+dryRun)...)
+				if !strings.Contains(stderr, "is invalid: metadata.annotations["+website.AnnotationCarriedFields+"]: Invalid "+
+					"value: must be the fields of v1beta1 as JSON") {
 					t.Errorf("kubectl printed %q, want a field error", stderr)
 				}
 			})
@@ -187,13 +203,15 @@ func TestDeploymentNameLeftOut(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	write := func(verb, name string, spec ...string) {
 		t.Helper()
-		if _, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(betaManifest(name, spec...)), verb, "-n", namespace, "-f", "-"); err != nil {
+		if _, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(betaManifest(name, spec...)), verb,
+			"-n", namespace, "-f", "-"); err != nil {
 			t.Fatalf("kubectl %s: %v\n%s", verb, err, stderr)
 		}
 	}
 	mustBe := func(name, want string) {
 		t.Helper()
-		if got := framework.Kubectl(t, "get", "website", name, "-n", namespace, "-o", "jsonpath={.spec.deploymentName}"); got != want {
+		if got := framework.Kubectl(t, "get", "website", name, "-n", namespace, "-o",
+			"jsonpath={.spec.deploymentName}"); got != want {
 			t.Errorf("deploymentName = %q, want %q", got, want)
 		}
 	}

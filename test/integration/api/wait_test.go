@@ -15,7 +15,8 @@ func TestKubectlWaits(t *testing.T) {
 	framework.Kubectl(t, "wait", "-n", namespace, "--for=condition=Ready", "website/kubia", "--timeout=90s")
 	framework.Kubectl(t, "wait", "-n", namespace, "--for=condition=Available", "website", "--all", "--timeout=90s")
 
-	stderr := framework.KubectlRefused(t, "", "wait", "-n", namespace, "--for=condition=Available=False", "website/kubia", "--timeout=100ms")
+	stderr := framework.KubectlRefused(t, "", "wait", "-n", namespace, "--for=condition=Available=False", "website/kubia",
+		"--timeout=100ms")
 	if !strings.Contains(stderr, "timed out waiting for the condition on websites/kubia") {
 		t.Errorf("kubectl printed %q, want that it gave up", stderr)
 	}

@@ -31,7 +31,8 @@ func expectEvents(t *testing.T, watcher watch.Interface, want ...observation) {
 	for _, expected := range want {
 		event := framework.NextEvent(t, watcher)
 		// The server sends bookmarks at any time.
-		for event.Type == watch.Bookmark && event.Object.(*v1beta1.Website).Annotations[metav1.InitialEventsAnnotationKey] == "" {
+		for event.Type == watch.Bookmark &&
+			event.Object.(*v1beta1.Website).Annotations[metav1.InitialEventsAnnotationKey] == "" {
 			event = framework.NextEvent(t, watcher)
 		}
 		w, ok := event.Object.(*v1beta1.Website)
@@ -75,7 +76,8 @@ func TestBookmarks(t *testing.T) {
 	if last.Name != "" || last.Spec.Source.Git != nil {
 		t.Errorf("bookmark = %+v, want a resource version and nothing else", last)
 	}
-	if compared, err := resourceversion.CompareResourceVersion(last.ResourceVersion, other.ResourceVersion); err != nil || compared < 0 {
+	if compared, err := resourceversion.CompareResourceVersion(last.ResourceVersion, other.ResourceVersion); err != nil ||
+		compared < 0 {
 		t.Errorf("bookmark at %s, want it after %s (%v)", last.ResourceVersion, other.ResourceVersion, err)
 	}
 	if got := bookmarks(without); len(got) != 0 {
@@ -100,7 +102,8 @@ func TestStreamingList(t *testing.T) {
 	watcher := framework.StartWatch(t, websites, options)
 	expectEvents(t, watcher, observation{watch.Added, "one"}, observation{watch.Added, "two"})
 	bookmark := framework.NextEvent(t, watcher)
-	if bookmark.Type != watch.Bookmark || bookmark.Object.(*v1beta1.Website).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+	if bookmark.Type != watch.Bookmark ||
+		bookmark.Object.(*v1beta1.Website).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Fatalf("event = %s %+v, want the bookmark that ends the initial events", bookmark.Type, bookmark.Object)
 	}
 	framework.MustCreate(t, framework.NewWebsite(namespace, "three", framework.Detailed))
@@ -134,10 +137,12 @@ func TestWatchOfASelection(t *testing.T) {
 	websites := framework.Websites(t, namespace)
 	byLabel := framework.StartWatch(t, websites, metav1.ListOptions{LabelSelector: "team=blue"})
 	byDeployment := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.deploymentName=one"})
-	byRepository := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/site.git"})
+	byRepository := framework.StartWatch(t, websites,
+		metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/site.git"})
 
 	framework.MustCreate(t, framework.NewWebsite(namespace, "one", framework.Detailed))
-	framework.MustCreate(t, framework.NewWebsite(namespace, "two", framework.Detailed, func(w *v1beta1.Website) { w.Labels = map[string]string{"team": "blue"} }))
+	framework.MustCreate(t, framework.NewWebsite(namespace, "two", framework.Detailed,
+		func(w *v1beta1.Website) { w.Labels = map[string]string{"team": "blue"} }))
 	for name, patch := range map[string]string{
 		"one": `{"spec":{"source":{"git":{"repository":"https://example.com/other.git"}}}}`,
 		"two": `{"metadata":{"labels":{"team":"red"}}}`,
@@ -149,7 +154,8 @@ func TestWatchOfASelection(t *testing.T) {
 	}
 	expectEvents(t, byLabel, observation{watch.Added, "two"}, observation{watch.Deleted, "two"})
 	expectEvents(t, byDeployment, observation{watch.Added, "one"}, observation{watch.Deleted, "one"})
-	expectEvents(t, byRepository, observation{watch.Added, "one"}, observation{watch.Added, "two"}, observation{watch.Deleted, "one"})
+	expectEvents(t, byRepository, observation{watch.Added, "one"}, observation{watch.Added, "two"},
+		observation{watch.Deleted, "one"})
 }
 
 // TestKubectlWatches reads what "kubectl get --watch" prints: rows of the table,
@@ -161,7 +167,8 @@ func TestKubectlWatches(t *testing.T) {
 	defer cancel()
 	// Its row shows that kubectl has listed, and so watches what is created from now on.
 	framework.MustCreate(t, framework.NewWebsite(namespace, "earlier", framework.Detailed))
-	command := exec.CommandContext(ctx, framework.Cluster.KubectlPath(), "get", "websites", "-n", namespace, "--watch", "--output-watch-events")
+	command := exec.CommandContext(ctx, framework.Cluster.KubectlPath(), "get", "websites", "-n", namespace, "--watch",
+		"--output-watch-events")
 	command.Env = append(os.Environ(), "KUBECONFIG="+framework.Cluster.Kubeconfig(), "KUBECACHEDIR="+t.TempDir())
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -191,7 +198,8 @@ func TestKubectlWatches(t *testing.T) {
 		}
 		switch wanted = slices.Delete(wanted, 0, 1); len(wanted) {
 		case 3:
-			framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed, func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort }))
+			framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed,
+				func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort }))
 		case 1:
 			framework.Kubectl(t, "delete", "website", "kubia", "-n", namespace)
 		}

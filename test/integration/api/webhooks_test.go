@@ -28,20 +28,23 @@ func TestValidatingAdmissionWebhook(t *testing.T) {
 	framework.ValidateBy(t, namespace, server, admissionregistrationv1.Fail)
 	refused := func(name, want string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, name)); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, name)); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				return fmt.Errorf("got %v, want %q", err, want)
 			}
 			return nil
 		}
 	}
 	framework.WaitFor(t, "the webhook refuses a Website", refused("forbidden",
-		`admission webhook "validate.example.com" denied the request: not from https://github.com/nevermosby/kubia-website-example.git`))
+		`admission webhook "validate.example.com" denied the request: not from `+
+			`https://github.com/nevermosby/kubia-website-example.git`))
 	if _, err := tried(t.Context(), t, framework.NewV1alpha1(namespace, "allowed")); err != nil {
 		t.Errorf("what the webhook allows: %v", err)
 	}
 
 	server.Close()
-	framework.WaitFor(t, "a webhook that cannot be reached refuses everything", refused("allowed", `failed calling webhook "validate.example.com"`))
+	framework.WaitFor(t, "a webhook that cannot be reached refuses everything",
+		refused("allowed", `failed calling webhook "validate.example.com"`))
 }
 
 func TestWebhookThatMayFail(t *testing.T) {
@@ -71,7 +74,8 @@ func TestMutatingAdmissionWebhook(t *testing.T) {
 	server := framework.NewWebhook(t, func(_ *unstructured.Unstructured, response *admissionv1.AdmissionResponse) {
 		patchType := admissionv1.PatchTypeJSONPatch
 		response.PatchType = &patchType
-		response.Patch = []byte(`[{"op":"add","path":"/metadata/labels","value":{"team":"web"}},{"op":"replace","path":"/spec/replicas","value":2}]`)
+		response.Patch = []byte(`[{"op":"add","path":"/metadata/labels","value":{"team":"web"}},{"op":"replace",` +
+			`"path":"/spec/replicas","value":2}]`)
 	})
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Create)
 	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
@@ -79,7 +83,8 @@ func TestMutatingAdmissionWebhook(t *testing.T) {
 	configuration, err := client.Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mutate.example.com", ClientConfig: framework.WebhookClient(server), Rules: []admissionregistrationv1.RuleWithOperations{rule},
+			Name: "mutate.example.com", ClientConfig: framework.WebhookClient(server),
+			Rules:             []admissionregistrationv1.RuleWithOperations{rule},
 			NamespaceSelector: selector, FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})

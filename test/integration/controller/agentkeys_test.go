@@ -20,7 +20,8 @@ import (
 // replaced there as well.
 func TestAgentKeys(t *testing.T) {
 	stopController(t)
-	framework.StartController(t, app.Instruments{AgentKeysPeriod: time.Second}, append(controllerFlags(t), "--commit-observation=None")...)
+	framework.StartController(t, app.Instruments{AgentKeysPeriod: time.Second},
+		append(controllerFlags(t), "--commit-observation=None")...)
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitAvailable(t, w, 1)

@@ -32,9 +32,10 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 	if _, err := autoscalers.Create(ctx, &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: "kubia"},
-			MinReplicas:    ptr.To[int32](2),
-			MaxReplicas:    3,
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: v1beta1.SchemeGroupVersion.String(),
+				Kind: "Website", Name: "kubia"},
+			MinReplicas: ptr.To[int32](2),
+			MaxReplicas: 3,
 		},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -48,7 +49,8 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 			}
 			autoscaler, err := autoscalers.Get(ctx, "kubia", metav1.GetOptions{})
 			if err == nil && *w.Spec.Replicas != want {
-				err = fmt.Errorf("replicas = %d, conditions of the autoscaler = %+v", *w.Spec.Replicas, autoscaler.Status.Conditions)
+				err = fmt.Errorf("replicas = %d, conditions of the autoscaler = %+v", *w.Spec.Replicas,
+					autoscaler.Status.Conditions)
 			}
 			return err
 		})
@@ -60,7 +62,8 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 	}
 	owned := false
 	for _, entry := range w.ManagedFields {
-		owned = owned || entry.Subresource == "scale" && entry.APIVersion == v1beta1.SchemeGroupVersion.String() && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`)
+		owned = owned || entry.Subresource == "scale" && entry.APIVersion == v1beta1.SchemeGroupVersion.String() &&
+			strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`)
 	}
 	if !owned {
 		t.Errorf("owners = %+v, want the autoscaler to own the replicas through the scale", w.ManagedFields)
@@ -88,7 +91,8 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 func TestScaleSelectsThePods(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
-	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed, func(w *v1beta1.Website) { w.Spec.Replicas = ptr.To[int32](2) }))
+	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed,
+		func(w *v1beta1.Website) { w.Spec.Replicas = ptr.To[int32](2) }))
 	framework.MustCreate(t, framework.NewWebsite(namespace, "other", framework.Detailed))
 	framework.WaitAvailable(t, framework.NewV1alpha1(namespace, "kubia"), 2)
 	framework.WaitAvailable(t, framework.NewV1alpha1(namespace, "other"), 1)
@@ -99,7 +103,8 @@ func TestScaleSelectsThePods(t *testing.T) {
 	if scale.Spec.Replicas != 2 || scale.Status.Replicas != 2 {
 		t.Errorf("scale = %+v, want 2 of 2", scale)
 	}
-	pods, err := client.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: scale.Status.Selector})
+	pods, err := client.Kubernetes.CoreV1().Pods(namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: scale.Status.Selector})
 	if err != nil || len(pods.Items) != 2 || scale.Status.Selector == "" {
 		t.Errorf("%q selects %d pods (%v), want the 2 of the Website", scale.Status.Selector, len(pods.Items), err)
 	}
@@ -110,19 +115,24 @@ func TestKubectlScale(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed))
-	stderr := framework.KubectlRefused(t, "", "scale", "website", "kubia", "-n", namespace, "--current-replicas=7", "--replicas=3")
+	stderr := framework.KubectlRefused(t, "", "scale", "website", "kubia", "-n", namespace,
+		"--current-replicas=7", "--replicas=3")
 	if !strings.Contains(stderr, "Expected replicas to be 7, was 1") {
 		t.Errorf("kubectl printed %q, want the number that is there", stderr)
 	}
-	stderr = framework.KubectlRefused(t, "", "scale", "website", "kubia", "-n", namespace, "--resource-version=1", "--replicas=3")
+	stderr = framework.KubectlRefused(t, "", "scale", "website", "kubia", "-n", namespace,
+		"--resource-version=1", "--replicas=3")
 	if !strings.Contains(stderr, "Expected resource version to be 1") {
 		t.Errorf("kubectl printed %q, want the resource version that is there", stderr)
 	}
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		framework.Kubectl(t, "scale", "websites."+version+".mycontroller.nevermosby.io/kubia", "-n", namespace, "--current-replicas=1", "--replicas=2")
-		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1}}`)
+		framework.Kubectl(t, "scale", "websites."+version+".mycontroller.nevermosby.io/kubia", "-n", namespace,
+			"--current-replicas=1", "--replicas=2")
+		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--subresource=scale", "--type=merge", "-p",
+			`{"spec":{"replicas":1}}`)
 	}
-	stderr = framework.KubectlRefused(t, "", "patch", "website", "kubia", "-n", namespace, "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":-1}}`)
+	stderr = framework.KubectlRefused(t, "", "patch", "website", "kubia", "-n", namespace, "--subresource=scale",
+		"--type=merge", "-p", `{"spec":{"replicas":-1}}`)
 	if !strings.Contains(stderr, "spec.replicas: Invalid value: -1: must be greater than or equal to 0") {
 		t.Errorf("kubectl printed %q, want the number refused", stderr)
 	}
@@ -149,13 +159,18 @@ func TestApplyToScale(t *testing.T) {
 				if version == "v1alpha1" {
 					rest = client.WebsiteV1alpha1().RESTClient()
 				}
-				err := rest.Patch(types.ApplyYAMLPatchType).Namespace(namespace).Resource("websites").Name("kubia").SubResource("scale").
+				err := rest.Patch(types.ApplyYAMLPatchType).Namespace(namespace).Resource("websites").Name("kubia").
+					SubResource("scale").
 					VersionedParams(&metav1.PatchOptions{FieldManager: "autoscaler", Force: &force}, metav1.ParameterCodec).
-					Body([]byte(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"kubia","namespace":"` + namespace + `"},"spec":{"replicas":4}}`)).
+					Body(
+						[]byte(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"kubia","namespace":"` + namespace +
+							`"},"spec":{"replicas":4}}`),
+					).
 					Do(ctx).Into(scale)
 				return scale, err
 			}
-			if _, err := applyScale(false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "team"`) || !strings.Contains(err.Error(), ".spec.replicas") {
+			if _, err := applyScale(false); !apierrors.IsConflict(err) ||
+				!strings.Contains(err.Error(), `conflict with "team"`) || !strings.Contains(err.Error(), ".spec.replicas") {
 				t.Fatalf("applying a scale over the team's replicas: %v, want a conflict with team about .spec.replicas", err)
 			}
 			scale, err := applyScale(true)
@@ -192,7 +207,9 @@ func TestApplyToScale(t *testing.T) {
 			if *kept.Spec.Replicas != 4 {
 				t.Errorf("replicas = %d after the team has given them up, want the autoscaler's 4", *kept.Spec.Replicas)
 			}
-			if _, err := websites.Apply(ctx, team.WithSpec(team.Spec.WithReplicas(1)), metav1.ApplyOptions{FieldManager: "team"}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "autoscaler"`) {
+			if _, err := websites.Apply(
+				ctx, team.WithSpec(team.Spec.WithReplicas(1)), metav1.ApplyOptions{FieldManager: "team"},
+			); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "autoscaler"`) {
 				t.Errorf("applying the replicas again: %v, want a conflict with autoscaler", err)
 			}
 		})

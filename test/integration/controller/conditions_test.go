@@ -27,7 +27,8 @@ func TestPausedDeployment(t *testing.T) {
 	framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitSettled(t, namespace, "kubia")
 	framework.Kubectl(t, "rollout", "pause", "deployment/kubia-website", "-n", namespace)
-	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"serving":{"fallback":"SPA"}}}`)
+	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"serving":{"fallback":"SPA"}}}`)
 	for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteProgressing} {
 		framework.WaitCondition(t, namespace, "kubia", kind, metav1.ConditionFalse, v1beta1.WebsiteReasonDeploymentPaused)
 	}
@@ -41,11 +42,15 @@ func TestWaitForReady(t *testing.T) {
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.Kubectl(t, "wait", "-n", namespace, "--for=condition=Ready", "website/kubia", "--timeout=90s")
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteAvailable, metav1.ConditionTrue, v1beta1.WebsiteReasonMinimumReplicasAvailable)
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteProgressing, metav1.ConditionFalse, v1beta1.WebsiteReasonRolloutComplete)
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonNotObserved)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteAvailable, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonMinimumReplicasAvailable)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteProgressing, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonRolloutComplete)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown,
+		v1beta1.WebsiteReasonNotObserved)
 	framework.WaitSettled(t, namespace, "kubia")
-	got, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Get(t.Context(), "kubia", metav1.GetOptions{})
+	got, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Get(t.Context(), "kubia",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +60,8 @@ func TestWaitForReady(t *testing.T) {
 	}
 
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=0")
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonScaledToZero)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonScaledToZero)
 }
 
 func TestQuotaExceeded(t *testing.T) {
@@ -63,11 +69,13 @@ func TestQuotaExceeded(t *testing.T) {
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
 	quota := framework.StartQuota(t, namespace, "few", corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(3)))
-	refused := framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonQuotaExceeded)
+	refused := framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonQuotaExceeded)
 	if !strings.Contains(refused.Message, `quota "few"`) || !strings.Contains(refused.Message, "pods=1") {
 		t.Errorf("message = %q, want the quota and its limit", refused.Message)
 	}
-	if err := client.Kubernetes.CoreV1().ResourceQuotas(namespace).Delete(ctx, quota.Name, metav1.DeleteOptions{}); err != nil {
+	if err := client.Kubernetes.CoreV1().ResourceQuotas(namespace).Delete(ctx, quota.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// What was refused is asked for again by others' backoff; a change hurries it.
@@ -114,12 +122,14 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	patch := func(subresource, patch string) {
 		t.Helper()
-		framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--subresource="+subresource, "--type=merge", "-p", patch)
+		framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--subresource="+subresource,
+			"--type=merge", "-p", patch)
 	}
 	isPinnedTo := func(want string) {
 		t.Helper()
 		framework.WaitFor(t, "agents are to serve "+want, func(context.Context) error {
-			got := framework.Kubectl(t, "get", "configmap/kubia-website-agent", "-n", namespace, "-o", `jsonpath={.data.pin\.json}`)
+			got := framework.Kubectl(t, "get", "configmap/kubia-website-agent", "-n", namespace, "-o",
+				`jsonpath={.data.pin\.json}`)
 			if !strings.Contains(got, fmt.Sprintf(`{"commit":%q,`, want)) {
 				return errors.New(got)
 			}
@@ -129,14 +139,17 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 	isPinnedTo("")
 	generation := deploymentGeneration(t, namespace)
 	patch("", `{"spec":{"suspend":true}}`)
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspendedWithoutCommit)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown,
+		v1beta1.WebsiteReasonSuspendedWithoutCommit)
 	isPinnedTo(requests.PinCurrent)
 	patch("", `{"spec":{"suspend":false}}`)
 	isPinnedTo("")
 
-	patch("status", `{"status":{"history":[{"commit":"`+commit+`","cause":"Poll","publishedTime":"2026-01-01T00:00:00Z"}]}}`)
+	patch("status", `{"status":{"history":[{"commit":"`+commit+`","cause":"Poll",`+
+		`"publishedTime":"2026-01-01T00:00:00Z"}]}}`)
 	patch("", `{"spec":{"suspend":true}}`)
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown,
+		v1beta1.WebsiteReasonSuspended)
 	isPinnedTo(commit)
 	if got := deploymentGeneration(t, namespace); got != generation {
 		t.Errorf("the Deployment has generation %s, had %s: pods are replaced", got, generation)
@@ -156,7 +169,8 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 
 func deploymentGeneration(t *testing.T, namespace string) string {
 	t.Helper()
-	return framework.Kubectl(t, "get", "deployment/kubia-website", "-n", namespace, "-o", "jsonpath={.metadata.generation}")
+	return framework.Kubectl(t, "get", "deployment/kubia-website", "-n", namespace, "-o",
+		"jsonpath={.metadata.generation}")
 }
 
 func TestOrphans(t *testing.T) {
@@ -167,7 +181,8 @@ func TestOrphans(t *testing.T) {
 		w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 		framework.WaitAvailable(t, w, 1)
 		deployments := client.Kubernetes.AppsV1().Deployments(namespace)
-		before, err := deployments.Patch(ctx, "kubia-website", types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`), metav1.PatchOptions{})
+		before, err := deployments.Patch(ctx, "kubia-website", types.MergePatchType,
+			[]byte(`{"metadata":{"ownerReferences":null}}`), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,13 +209,15 @@ func TestOrphans(t *testing.T) {
 			t.Fatalf("Deployment = %+v, %v, want it left without an owner", left.ObjectMeta, err)
 		}
 		again := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
-		framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+		framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionTrue,
+			v1beta1.WebsiteReasonServing)
 		adopted, err := deployments.Get(ctx, "kubia-website", metav1.GetOptions{})
 		if err != nil || adopted.UID != before.UID || !metav1.IsControlledBy(adopted, again) {
 			t.Errorf("Deployment = %+v, %v, want the same one, adopted", adopted.ObjectMeta, err)
 		}
 		if adopted.Generation != before.Generation {
-			t.Errorf("generation = %d, was %d: the pods of an orphan have no reason to roll", adopted.Generation, before.Generation)
+			t.Errorf("generation = %d, was %d: the pods of an orphan have no reason to roll", adopted.Generation,
+				before.Generation)
 		}
 	})
 }
@@ -213,13 +230,15 @@ func TestCreateDoesNotMerge(t *testing.T) {
 	configMaps := client.Kubernetes.CoreV1().ConfigMaps(namespace)
 	apply := func(name string) (*corev1.ConfigMap, error) {
 		return configMaps.Patch(ctx, name, types.ApplyPatchType,
-			[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","resourceVersion":"1"},"data":{"ours":"yes"}}`),
+			[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","resourceVersion":"1"},`+
+				`"data":{"ours":"yes"}}`),
 			metav1.PatchOptions{FieldManager: "test", Force: ptr.To(false)})
 	}
 	if _, err := apply("fresh"); err != nil {
 		t.Errorf("where there is nothing: %v, want it created", err)
 	}
-	if _, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Data: map[string]string{"theirs": "yes"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theirs"},
+		Data: map[string]string{"theirs": "yes"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := apply("theirs"); !apierrors.IsConflict(err) {

@@ -55,7 +55,8 @@ func TestConfigurationOfEachRevision(t *testing.T) {
 		return nil
 	}
 	for i := range 5 {
-		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"source":{"path":"v%d"}}}`, i))
+		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"source":{"path":"v%d"}}}`, i))
 		framework.WaitFor(t, "the change is rolled out", func(ctx context.Context) error {
 			if err := check(ctx, false); err != nil {
 				return err
@@ -82,12 +83,14 @@ func TestConfigurationOfEachRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	configMap.Data["nginx.conf"] += "\n"
-	if _, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, configMap, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, configMap,
+		metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("editing the configuration: %v, want that it is immutable", err)
 	}
 
 	// Without the revisions of before, nothing needs their configurations.
-	err = client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: oldRevisions(ctx, t, namespace)})
+	err = client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: oldRevisions(ctx, t, namespace)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,8 @@ func TestConfigurationOfEachRevision(t *testing.T) {
 		}
 		return err
 	})
-	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonServing)
 }
 
 // oldRevisions selects the ReplicaSets of a namespace that have no pods.
@@ -156,8 +160,9 @@ func TestConfigMapOfEarlierVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "kubia-nginx", Labels: configMap.Labels, OwnerReferences: configMap.OwnerReferences},
-		Data:       configMap.Data,
+		ObjectMeta: metav1.ObjectMeta{Name: "kubia-nginx", Labels: configMap.Labels,
+			OwnerReferences: configMap.OwnerReferences},
+		Data: configMap.Data,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,8 @@ func TestTheOriginalExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if service.Spec.Type != corev1.ServiceTypeNodePort || len(service.Spec.Ports) != 1 ||
-		service.Spec.Ports[0].Port != 80 || service.Spec.Ports[0].TargetPort != intstr.FromString("http") || service.Spec.Ports[0].NodePort == 0 {
+		service.Spec.Ports[0].Port != 80 || service.Spec.Ports[0].TargetPort != intstr.FromString("http") ||
+		service.Spec.Ports[0].NodePort == 0 {
 		t.Errorf("service = %+v, want a NodePort 80 to http", service.Spec)
 	}
 	if !maps.Equal(service.Spec.Selector, podLabels) {
@@ -77,7 +78,8 @@ func TestScaling(t *testing.T) {
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitAvailable(t, w, 1)
 	for _, replicas := range []int32{3, 0, 1} {
-		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 		framework.WaitAvailable(t, w, replicas)
 	}
 }
@@ -88,7 +90,8 @@ func TestChildrenAreRepaired(t *testing.T) {
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitAvailable(t, w, 1)
-	deployments, services := client.Kubernetes.AppsV1().Deployments(namespace), client.Kubernetes.CoreV1().Services(namespace)
+	deployments, services := client.Kubernetes.AppsV1().Deployments(namespace),
+		client.Kubernetes.CoreV1().Services(namespace)
 	configMaps := client.Kubernetes.CoreV1().ConfigMaps(namespace)
 	configMap, err := framework.NginxConfigMap(ctx, client.Kubernetes, namespace, "kubia-website")
 	if err != nil {
@@ -127,7 +130,8 @@ func TestChildrenAreRepaired(t *testing.T) {
 			name: "image edited",
 			break_: func() error {
 				_, err := deployments.Patch(ctx, "kubia-website", types.StrategicMergePatchType,
-					[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"example.com/other"}]}}}}`), metav1.PatchOptions{})
+					[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"example.com/other"}]}}}}`),
+					metav1.PatchOptions{})
 				return err
 			},
 			repaired: func(ctx context.Context) error {
@@ -155,7 +159,8 @@ func TestChildrenAreRepaired(t *testing.T) {
 		{
 			name: "label that the controller selects on removed",
 			break_: func() error {
-				_, _, err := framework.Cluster.Kubectl(ctx, "label", "deployment/kubia-website", "-n", namespace, "app.kubernetes.io/managed-by-")
+				_, _, err := framework.Cluster.Kubectl(ctx, "label", "deployment/kubia-website", "-n", namespace,
+					"app.kubernetes.io/managed-by-")
 				return err
 			},
 			repaired: func(ctx context.Context) error {
@@ -169,7 +174,8 @@ func TestChildrenAreRepaired(t *testing.T) {
 		{
 			name: "Service made to select nothing",
 			break_: func() error {
-				_, err := services.Patch(ctx, "kubia-website-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"mycontroller.nevermosby.io/deployment":"another"}}}`), metav1.PatchOptions{})
+				_, err := services.Patch(ctx, "kubia-website-npsvc", types.MergePatchType,
+					[]byte(`{"spec":{"selector":{"mycontroller.nevermosby.io/deployment":"another"}}}`), metav1.PatchOptions{})
 				return err
 			},
 			repaired: func(ctx context.Context) error {
@@ -254,7 +260,8 @@ func TestTakenDeploymentName(t *testing.T) {
 	}
 	firstBefore := framework.MustGet(t, first)
 
-	if err := framework.StoreUnchecked(ctx, framework.NewWebsite(namespace, "second", framework.WithDeployment("shared"), framework.WithReplicas(3))); err != nil {
+	if err := framework.StoreUnchecked(ctx, framework.NewWebsite(namespace, "second", framework.WithDeployment("shared"),
+		framework.WithReplicas(3))); err != nil {
 		t.Fatal(err)
 	}
 	second := framework.MustGet(t, framework.NewV1alpha1(namespace, "second"))
@@ -265,7 +272,8 @@ func TestTakenDeploymentName(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteAvailable, v1beta1.WebsiteProgressing} {
-		if c := framework.WaitCondition(t, namespace, "second", kind, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken); !strings.Contains(c.Message, `Website "first"`) {
+		if c := framework.WaitCondition(t, namespace, "second", kind, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonNameTaken); !strings.Contains(c.Message, `Website "first"`) {
 			t.Errorf("message = %q, want it to say who has the name", c.Message)
 		}
 	}
@@ -285,14 +293,16 @@ func TestTakenDeploymentName(t *testing.T) {
 
 	framework.Kubectl(t, "delete", "website", "first", "-n", namespace)
 	framework.WaitAvailable(t, second, 3)
-	framework.WaitCondition(t, namespace, "second", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	framework.WaitCondition(t, namespace, "second", v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonServing)
 }
 
 // TestForeignDeploymentIsNeverTouched also gives it the labels of ours.
 func TestForeignDeploymentIsNeverTouched(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
-	labels := map[string]string{"app": "website-nginx", "controller": "kubia", "app.kubernetes.io/managed-by": "website-controller"}
+	labels := map[string]string{"app": "website-nginx", "controller": "kubia",
+		"app.kubernetes.io/managed-by": "website-controller"}
 	foreign, err := client.Kubernetes.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia-website", Labels: labels},
 		Spec: appsv1.DeploymentSpec{
@@ -317,7 +327,8 @@ func TestForeignDeploymentIsNeverTouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if current.UID != foreign.UID || current.Generation != foreign.Generation || len(current.OwnerReferences) != 0 || !maps.Equal(current.Labels, labels) {
+	if current.UID != foreign.UID || current.Generation != foreign.Generation || len(current.OwnerReferences) != 0 ||
+		!maps.Equal(current.Labels, labels) {
 		t.Errorf("foreign Deployment = %+v, want it untouched", current.ObjectMeta)
 	}
 	for _, entry := range current.ManagedFields {

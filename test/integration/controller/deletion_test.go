@@ -30,7 +30,8 @@ func TestDeleteCollection(t *testing.T) {
 	}
 	framework.Kubectl(t, "label", "website", "two", "-n", namespace, "keep=yes")
 
-	if err := websites.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "!keep"}); err != nil {
+	if err := websites.DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "!keep"}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := websites.List(ctx, metav1.ListOptions{})
@@ -65,7 +66,8 @@ func TestNamespaceDeletionRemovesWebsites(t *testing.T) {
 	if len(list.Items) != 0 {
 		t.Errorf("Websites left in a deleted namespace: %+v", list.Items)
 	}
-	if _, err := client.Websites.WebsiteV1alpha1().Websites(namespace).Create(ctx, framework.NewV1alpha1(namespace, "late"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.Websites.WebsiteV1alpha1().Websites(namespace).Create(ctx,
+		framework.NewV1alpha1(namespace, "late"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("creating a Website in a deleted namespace: %v, want NotFound", err)
 	}
 }
@@ -75,12 +77,14 @@ func TestFinalizerHoldsDeletion(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitAvailable(t, w, 1)
-	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+		`{"metadata":{"finalizers":["example.com/hold"]}}`)
 
 	framework.Kubectl(t, "delete", "website", "kubia", "-n", namespace, "--wait=false")
 	if current := framework.MustGet(t, w); current.DeletionTimestamp == nil {
 		t.Error("the Website has no deletion timestamp")
 	}
-	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+		`{"metadata":{"finalizers":null}}`)
 	framework.WaitFor(t, "the children are gone", framework.ChildrenGone(t, namespace, "kubia"))
 }

@@ -29,7 +29,8 @@ func TestDuplicateVariables(t *testing.T) {
 	}
 	gitSync := func(d *appsv1.Deployment) *corev1.Container {
 		containers := d.Spec.Template.Spec.InitContainers
-		return &containers[slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == resources.GitSyncContainer })]
+		return &containers[slices.IndexFunc(containers,
+			func(c corev1.Container) bool { return c.Name == resources.GitSyncContainer })]
 	}
 	before := gitSync(deployment).Env
 	if len(before) == 0 {
@@ -37,7 +38,8 @@ func TestDuplicateVariables(t *testing.T) {
 	}
 
 	twice := []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
-	deployment.Spec.Template.Spec.Containers = append(deployment.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar", Env: twice})
+	deployment.Spec.Template.Spec.Containers = append(deployment.Spec.Template.Spec.Containers,
+		corev1.Container{Name: "sidecar", Image: "sidecar", Env: twice})
 	gitSync(deployment).Env = append(slices.Clone(before), corev1.EnvVar{Name: before[0].Name, Value: "of another"})
 	if _, err := deployments.Update(ctx, deployment, metav1.UpdateOptions{FieldManager: "another"}); err != nil {
 		t.Fatal(err)
@@ -59,7 +61,8 @@ func TestDuplicateVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if containers := now.Spec.Template.Spec.Containers; !slices.ContainsFunc(containers, func(c corev1.Container) bool { return c.Name == "sidecar" && len(c.Env) == 2 }) {
+	if containers := now.Spec.Template.Spec.Containers; !slices.ContainsFunc(containers,
+		func(c corev1.Container) bool { return c.Name == "sidecar" && len(c.Env) == 2 }) {
 		t.Errorf("the container of another is gone, or was changed: %+v", containers)
 	}
 	if *now.Spec.Replicas != 2 {

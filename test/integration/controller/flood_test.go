@@ -93,7 +93,8 @@ func TestReadyDuringAFlood(t *testing.T) {
 	for creator := range creators {
 		creating.Go(func() {
 			for i := creator; i < *floodWebsites; i += creators {
-				if _, err := websites.Create(ctx, framework.NewWebsite(namespace, fmt.Sprintf("flood-%d", i)), metav1.CreateOptions{}); err != nil {
+				if _, err := websites.Create(ctx, framework.NewWebsite(namespace, fmt.Sprintf("flood-%d", i)),
+					metav1.CreateOptions{}); err != nil {
 					t.Errorf("creating a Website: %v", err)
 				}
 			}
@@ -130,7 +131,8 @@ func TestReadyDuringAFlood(t *testing.T) {
 	slices.Sort(delays)
 	percentile := func(p int) time.Duration { return delays[(len(delays)-1)*p/100].Round(time.Millisecond) }
 	t.Logf("%d Websites were created in %v and Ready after %v; from available to Ready p50 %v, p99 %v, longest %v",
-		len(delays), created.Round(time.Millisecond), all.Round(time.Millisecond), percentile(50), percentile(99), percentile(100))
+		len(delays), created.Round(time.Millisecond), all.Round(time.Millisecond), percentile(50), percentile(99),
+		percentile(100))
 	if got, most := percentile(99), time.Duration(float64(all)*maxReadyShare); got > most {
 		t.Errorf("from available to Ready p99 is %v, want at most %v: Websites that are created starve the others", got, most)
 	}

@@ -69,7 +69,8 @@ func TestWritesOfACreation(t *testing.T) {
 // each of its writes, however late the test reads them.
 func changesUntilReady(t *testing.T, created *v1alpha1.Website) int {
 	t.Helper()
-	watcher := framework.StartWatch(t, framework.Websites(t, created.Namespace), metav1.ListOptions{ResourceVersion: created.ResourceVersion})
+	watcher := framework.StartWatch(t, framework.Websites(t, created.Namespace),
+		metav1.ListOptions{ResourceVersion: created.ResourceVersion})
 	timeout := time.After(framework.WaitTimeout)
 	for changes := 1; ; changes++ {
 		select {

@@ -23,7 +23,8 @@ func TestHealthOfHosts(t *testing.T) {
 	first := framework.MustCreate(t, framework.NewWebsite(namespace, "first", withHosts(host)))
 	framework.WaitReady(t, namespace, first.Name)
 	waitHealth(t, first, kstatus.InProgressStatus)
-	framework.WaitCondition(t, namespace, first.Name, v1beta1.WebsiteReconciling, metav1.ConditionTrue, v1beta1.WebsiteReasonRoutePending)
+	framework.WaitCondition(t, namespace, first.Name, v1beta1.WebsiteReconciling, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonRoutePending)
 
 	second := framework.MustCreate(t, framework.NewWebsite(namespace, "second", withHosts(host)))
 	waitHealth(t, second, kstatus.FailedStatus)
@@ -34,11 +35,13 @@ func TestHealthOfHosts(t *testing.T) {
 		}
 		framework.WaitCondition(t, namespace, second.Name, kind, want, v1beta1.WebsiteReasonHostTaken)
 	}
-	framework.WaitCondition(t, namespace, second.Name, v1beta1.WebsiteAvailable, metav1.ConditionTrue, v1beta1.WebsiteReasonMinimumReplicasAvailable)
+	framework.WaitCondition(t, namespace, second.Name, v1beta1.WebsiteAvailable, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonMinimumReplicasAvailable)
 
 	framework.Kubectl(t, "patch", "website", second.Name, "-n", namespace, "--type=merge", "-p", `{"spec":{"hosts":null}}`)
 	waitHealth(t, second, kstatus.CurrentStatus)
-	framework.WaitCondition(t, namespace, second.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	framework.WaitCondition(t, namespace, second.Name, v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonServing)
 }
 
 // waitHealth waits until kstatus says what is wanted of a Website.

@@ -19,8 +19,10 @@ func testTakenHost(t *testing.T, older *v1beta1.Website) {
 	elsewhere := framework.NewNamespace(t)
 	younger := framework.MustCreate(t, framework.NewWebsite(elsewhere, "younger",
 		withHosts("shop.example.test", "young.example.test"), throughGateway(older.Namespace, "edge"), withCertificate))
-	condition := framework.WaitCondition(t, elsewhere, "younger", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken)
-	if !strings.Contains(condition.Message, "shop.example.test") || strings.Contains(condition.Message, older.Namespace) || strings.Contains(condition.Message, `"shop"`) {
+	condition := framework.WaitCondition(t, elsewhere, "younger", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonHostTaken)
+	if !strings.Contains(condition.Message, "shop.example.test") || strings.Contains(condition.Message, older.Namespace) ||
+		strings.Contains(condition.Message, `"shop"`) {
 		t.Errorf("the condition says %q, want the host and no name of another namespace", condition.Message)
 	}
 	hostsOfRoute := func(ctx context.Context) ([]gatewayv1.Hostname, error) {
@@ -38,7 +40,8 @@ func testTakenHost(t *testing.T, older *v1beta1.Website) {
 		return err
 	})
 
-	framework.Kubectl(t, "patch", "website", older.Name, "-n", older.Namespace, "--type=merge", "-p", `{"spec":{"hosts":[{"name":"www.example.test"}]}}`)
+	framework.Kubectl(t, "patch", "website", older.Name, "-n", older.Namespace, "--type=merge", "-p",
+		`{"spec":{"hosts":[{"name":"www.example.test"}]}}`)
 	framework.WaitFor(t, "the younger Website has the host", func(ctx context.Context) error {
 		hosts, err := hostsOfRoute(ctx)
 		if err == nil && len(hosts) != 2 {
@@ -52,8 +55,10 @@ func testTakenHost(t *testing.T, older *v1beta1.Website) {
 // testTwoGateways routes a site by two Gateways, of which one does not exist at first.
 func testTwoGateways(t *testing.T, namespace string, edge *framework.Edge) {
 	twice := framework.MustCreate(t, framework.NewWebsite(namespace, "twice",
-		withHosts("www.example.test"), throughGateway(namespace, "edge"), throughGateway(namespace, "later"), withCertificate))
-	condition := framework.WaitCondition(t, namespace, "twice", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayNotFound)
+		withHosts("www.example.test"), throughGateway(namespace, "edge"), throughGateway(namespace, "later"),
+		withCertificate))
+	condition := framework.WaitCondition(t, namespace, "twice", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonGatewayNotFound)
 	if !strings.Contains(condition.Message, `"later"`) {
 		t.Errorf("the condition says %q, want the Gateway that is missing", condition.Message)
 	}
@@ -97,7 +102,8 @@ func testShapes(t *testing.T, namespace string) {
 	many = append(many, "*.many.example.test", strings.Repeat(strings.Repeat("a", 53)+".", 4)+"example.tes")
 	issued := func(group, kind string) func(*v1beta1.Website) {
 		return func(w *v1beta1.Website) {
-			w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer, IssuerRef: &v1beta1.IssuerReference{Group: group, Kind: kind, Name: "issuer"}}
+			w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer,
+				IssuerRef: &v1beta1.IssuerReference{Group: group, Kind: kind, Name: "issuer"}}
 		}
 	}
 	redirected := func(w *v1beta1.Website) {
@@ -123,18 +129,31 @@ func testShapes(t *testing.T, namespace string) {
 		tweaks       []func(*v1beta1.Website)
 		sets, routes int
 	}{
-		"gateway-alone":    {tweaks: []func(*v1beta1.Website){withHosts("alone.example.test"), gateway}, routes: 1},
-		"section":          {tweaks: []func(*v1beta1.Website){withHosts("section.example.test"), gateway, section}, routes: 1},
-		"redirected":       {tweaks: []func(*v1beta1.Website){withHosts("a.example.test", "b.example.test"), gateway, redirected}, routes: 2},
-		"issued":           {tweaks: []func(*v1beta1.Website){withHosts("issued.example.test"), gateway, issued("", "")}, sets: 1, routes: 2},
-		"wildcard":         {tweaks: []func(*v1beta1.Website){withHosts("*.wild.example.test", "any.wild.example.test"), gateway, withCertificate}, sets: 1, routes: 2},
-		"as-many-as-can":   {tweaks: []func(*v1beta1.Website){withHosts(many...), gateway, issued("", "ClusterIssuer"), redirected}, sets: 4, routes: 6},
-		"not-to-https":     {tweaks: []func(*v1beta1.Website){withHosts("clear-and-secure.example.test"), gateway, withCertificate, notToHTTPS}, sets: 1, routes: 1},
-		"tls-of-listeners": {tweaks: []func(*v1beta1.Website){withHosts("listener.example.test"), gateway, ofListeners}, routes: 2},
-		"two-gateways":     {tweaks: []func(*v1beta1.Website){withHosts("two.example.test"), gateway, second, withCertificate}, sets: 2, routes: 3},
-		"eight-gateways":   {tweaks: []func(*v1beta1.Website){withHosts("a.eight.example.test", "b.eight.example.test", "c.eight.example.test"), gateway, second, eight, withCertificate}, sets: 16, routes: 6},
-		"ingress":          {tweaks: []func(*v1beta1.Website){withHosts("ingress.example.test", "*.ingress.example.test"), issued("awspca.cert-manager.io", "AWSPCAIssuer")}},
-		"ingress-of-class": {tweaks: []func(*v1beta1.Website){withHosts("class.example.test"), func(w *v1beta1.Website) { w.Spec.Routing.IngressClassName = "nginx" }}},
+		"gateway-alone": {tweaks: []func(*v1beta1.Website){withHosts("alone.example.test"), gateway}, routes: 1},
+		"section": {tweaks: []func(*v1beta1.Website){withHosts("section.example.test"), gateway,
+			section}, routes: 1},
+		"redirected": {tweaks: []func(*v1beta1.Website){withHosts("a.example.test", "b.example.test"), gateway,
+			redirected}, routes: 2},
+		"issued": {tweaks: []func(*v1beta1.Website){withHosts("issued.example.test"), gateway, issued("", "")},
+			sets: 1, routes: 2},
+		"wildcard": {tweaks: []func(*v1beta1.Website){withHosts("*.wild.example.test", "any.wild.example.test"),
+			gateway, withCertificate}, sets: 1, routes: 2},
+		"as-many-as-can": {tweaks: []func(*v1beta1.Website){withHosts(many...), gateway, issued("", "ClusterIssuer"),
+			redirected}, sets: 4, routes: 6},
+		"not-to-https": {tweaks: []func(*v1beta1.Website){withHosts("clear-and-secure.example.test"), gateway,
+			withCertificate, notToHTTPS}, sets: 1, routes: 1},
+		"tls-of-listeners": {tweaks: []func(*v1beta1.Website){withHosts("listener.example.test"), gateway,
+			ofListeners}, routes: 2},
+		"two-gateways": {tweaks: []func(*v1beta1.Website){withHosts("two.example.test"), gateway, second,
+			withCertificate}, sets: 2, routes: 3},
+		"eight-gateways": {
+			tweaks: []func(*v1beta1.Website){withHosts("a.eight.example.test", "b.eight.example.test", "c.eight.example.test"),
+				gateway, second, eight, withCertificate}, sets: 16, routes: 6,
+		},
+		"ingress": {tweaks: []func(*v1beta1.Website){withHosts("ingress.example.test", "*.ingress.example.test"),
+			issued("awspca.cert-manager.io", "AWSPCAIssuer")}},
+		"ingress-of-class": {tweaks: []func(*v1beta1.Website){withHosts("class.example.test"),
+			func(w *v1beta1.Website) { w.Spec.Routing.IngressClassName = "nginx" }}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +169,8 @@ func testShapes(t *testing.T, namespace string) {
 				ingresses = 1
 			}
 			wait("the children are written", test.sets, test.routes, ingresses)
-			framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"hosts":null,"routing":null,"tls":null}}`)
+			framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p",
+				`{"spec":{"hosts":null,"routing":null,"tls":null}}`)
 			wait("the children are removed", 0, 0, 0)
 		})
 	}
@@ -183,38 +203,52 @@ func checkRoutes(ctx context.Context, t *testing.T, namespace, website string, s
 // testForeignRoute creates a route of another client under the name that a Website needs.
 func testForeignRoute(t *testing.T, namespace string) {
 	routes := framework.GatewayAPI(t).GatewayV1().HTTPRoutes(namespace)
-	foreign, err := routes.Create(t.Context(), &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: gatewayv1.HTTPRouteSpec{
-		CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}}, Hostnames: []gatewayv1.Hostname{"other.example.test"},
-	}}, metav1.CreateOptions{})
+	foreign, err := routes.Create(t.Context(), &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: "foreign"},
+		Spec: gatewayv1.HTTPRouteSpec{
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}},
+			Hostnames:       []gatewayv1.Hostname{"other.example.test"},
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.MustCreate(t, framework.NewWebsite(namespace, "foreign", withHosts("foreign.example.test"), throughGateway(namespace, "edge")))
-	condition := framework.WaitCondition(t, namespace, "foreign", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotWritten)
+	framework.MustCreate(t, framework.NewWebsite(namespace, "foreign", withHosts("foreign.example.test"),
+		throughGateway(namespace, "edge")))
+	condition := framework.WaitCondition(t, namespace, "foreign", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonRouteNotWritten)
 	if !strings.Contains(condition.Message, "HTTPRoute") {
 		t.Errorf("the condition says %q, want the kind and the name", condition.Message)
 	}
-	framework.WaitCondition(t, namespace, "foreign", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
-	if current, err := routes.Get(t.Context(), "foreign", metav1.GetOptions{}); err != nil || current.Generation != foreign.Generation || current.UID != foreign.UID {
+	framework.WaitCondition(t, namespace, "foreign", v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonServing)
+	if current, err := routes.Get(t.Context(), "foreign", metav1.GetOptions{}); err != nil ||
+		current.Generation != foreign.Generation || current.UID != foreign.UID {
 		t.Errorf("the route of the other client is %+v (%v), want it as it was", current, err)
 	}
 }
 
-// testGatewayWithoutTLS sets the certificate of a Website that is routed by a Gateway which has no listener for it: from
+// testGatewayWithoutTLS sets the certificate of a Website that is routed by a Gateway which has no listener for it:
+// from
 // then on nothing is served in the clear.
 func testGatewayWithoutTLS(t *testing.T, namespace string) {
 	const name = "clear"
 	if _, err := framework.GatewayAPI(t).GatewayV1().Gateways(namespace).Create(t.Context(), &gatewayv1.Gateway{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       gatewayv1.GatewaySpec{GatewayClassName: "any", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}},
+		Spec: gatewayv1.GatewaySpec{GatewayClassName: "any",
+			Listeners: []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.MustCreate(t, framework.NewWebsite(namespace, name, withHosts("clear.example.test"), throughGateway(namespace, name)))
-	framework.WaitFor(t, "it is routed", func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 1, 0) })
-	framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`)
-	framework.WaitFor(t, "the route is removed", func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 0, 0) })
-	condition := framework.WaitCondition(t, namespace, name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted)
+	framework.MustCreate(t, framework.NewWebsite(namespace, name, withHosts("clear.example.test"),
+		throughGateway(namespace, name)))
+	framework.WaitFor(t, "it is routed", func(ctx context.Context) error {
+		return checkRoutes(ctx, t, namespace, name, 0, 1, 0)
+	})
+	framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`)
+	framework.WaitFor(t, "the route is removed",
+		func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 0, 0) })
+	condition := framework.WaitCondition(t, namespace, name, v1beta1.WebsiteRouted, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonRouteNotAccepted)
 	if !strings.Contains(condition.Message, "allows no ListenerSets") {
 		t.Errorf("the condition says %q, want what the Gateway lacks", condition.Message)
 	}

@@ -29,7 +29,8 @@ func withHosts(hosts ...string) func(*v1beta1.Website) {
 
 func throughGateway(namespace, name string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) {
-		w.Spec.Routing.ParentRefs = append(w.Spec.Routing.ParentRefs, v1beta1.ParentReference{Namespace: namespace, Name: name})
+		w.Spec.Routing.ParentRefs = append(w.Spec.Routing.ParentRefs,
+			v1beta1.ParentReference{Namespace: namespace, Name: name})
 	}
 }
 
@@ -42,28 +43,35 @@ func withCertificate(w *v1beta1.Website) {
 func TestHosts(t *testing.T) {
 	framework.RemoveGatewayAPI(t)
 	stopController(t)
-	framework.StartController(t, app.Instruments{DiscoveryPeriod: discoveryPeriod}, append(controllerFlags(t), "--commit-observation=None")...)
+	framework.StartController(t, app.Instruments{DiscoveryPeriod: discoveryPeriod},
+		append(controllerFlags(t), "--commit-observation=None")...)
 	begun, audited := time.Now(), framework.AuditLength(t, "kube-apiserver")
 	namespace := framework.NewNamespace(t)
 	edge := framework.NewEdge(t, hostsCommit)
 	expires := time.Now().Add(48 * time.Hour).Truncate(time.Second)
 	edge.Present(t, expires, "shop.example.test", "www.example.test")
 
-	shop := framework.MustCreate(t, framework.NewWebsite(namespace, "shop", withHosts("shop.example.test"), throughGateway(namespace, "edge"), withCertificate))
+	shop := framework.MustCreate(t, framework.NewWebsite(namespace, "shop", withHosts("shop.example.test"),
+		throughGateway(namespace, "edge"), withCertificate))
 	framework.MustCreate(t, framework.NewWebsite(namespace, "plain", withHosts("plain.example.test")))
 
 	t.Run("without Gateway API", func(t *testing.T) {
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayAPIMissing)
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
-		condition := framework.WaitCondition(t, namespace, "plain", v1beta1.WebsiteRouted, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonGatewayAPIMissing)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue,
+			v1beta1.WebsiteReasonServing)
+		condition := framework.WaitCondition(t, namespace, "plain", v1beta1.WebsiteRouted, metav1.ConditionUnknown,
+			v1beta1.WebsiteReasonRoutePending)
 		if !strings.Contains(condition.Message, "no class") {
 			t.Errorf("the condition says %q, want that there is no class", condition.Message)
 		}
-		ingress, err := framework.Admin(t).Kubernetes.NetworkingV1().Ingresses(namespace).Get(t.Context(), "plain", metav1.GetOptions{})
+		ingress, err := framework.Admin(t).Kubernetes.NetworkingV1().Ingresses(namespace).Get(t.Context(), "plain",
+			metav1.GetOptions{})
 		if err != nil || len(ingress.Spec.Rules) != 1 || ingress.Spec.Rules[0].Host != "plain.example.test" {
 			t.Errorf("the Ingress is %+v (%v), want one rule for the host", ingress, err)
 		}
-		service, err := framework.Admin(t).Kubernetes.CoreV1().Services(namespace).Get(t.Context(), "plain-npsvc", metav1.GetOptions{})
+		service, err := framework.Admin(t).Kubernetes.CoreV1().Services(namespace).Get(t.Context(), "plain-npsvc",
+			metav1.GetOptions{})
 		if err != nil || service.Spec.Type != "ClusterIP" {
 			t.Errorf("the Service is %+v (%v), want a ClusterIP", service.Spec, err)
 		}
@@ -82,11 +90,13 @@ func TestHosts(t *testing.T) {
 
 	framework.InstallGatewayAPI(t)
 	t.Run("without the Gateway", func(t *testing.T) {
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayNotFound)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonGatewayNotFound)
 	})
 	t.Run("before its controller", func(t *testing.T) {
 		framework.NewGateway(t, namespace, "edge", edge.HTTPPort, edge.HTTPSPort)
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionUnknown,
+			v1beta1.WebsiteReasonRoutePending)
 	})
 
 	framework.ActAsGateway(t, namespace, "127.0.0.1")
@@ -96,7 +106,8 @@ func TestHosts(t *testing.T) {
 			if condition.Status != metav1.ConditionTrue || len(w.Status.URLs) == 0 || w.Status.URLs[0] != url {
 				return fmt.Errorf("condition %+v, urls %v", condition, w.Status.URLs)
 			}
-			if host := w.Status.Hosts[0]; !meta.IsStatusConditionTrue(host.Conditions, v1beta1.HostRouted) || host.CertificateExpirationTime == nil || !host.CertificateExpirationTime.Time.Equal(expires) {
+			if host := w.Status.Hosts[0]; !meta.IsStatusConditionTrue(host.Conditions, v1beta1.HostRouted) ||
+				host.CertificateExpirationTime == nil || !host.CertificateExpirationTime.Time.Equal(expires) {
 				return fmt.Errorf("hosts %+v, want a certificate until %s", w.Status.Hosts, expires)
 			}
 			return nil
@@ -107,17 +118,20 @@ func TestHosts(t *testing.T) {
 	t.Run("another certificate", func(t *testing.T) {
 		edge.Present(t, expires, "other.example.test")
 		reprobe(t, shop)
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonCertificateInvalid)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonCertificateInvalid)
 		edge.Present(t, expires, "shop.example.test", "www.example.test")
 	})
 	t.Run("another site", func(t *testing.T) {
 		edge.Serve("")
 		reprobe(t, shop)
-		condition := framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable)
+		condition := framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonHostUnreachable)
 		if !strings.Contains(condition.Message, "shop.example.test") {
 			t.Errorf("the condition says %q, want the host in it", condition.Message)
 		}
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue,
+			v1beta1.WebsiteReasonServing)
 		if urls := framework.MustGet(t, shop).Status.URLs; len(urls) == 0 || strings.HasPrefix(urls[0], "https://") {
 			t.Errorf("the URLs are %v, want that of the node port first", urls)
 		}
@@ -129,8 +143,10 @@ func TestHosts(t *testing.T) {
 	t.Run("a certificate at a Gateway without TLS", func(t *testing.T) { testGatewayWithoutTLS(t, namespace) })
 	t.Run("Gateway API removed", func(t *testing.T) {
 		framework.RemoveGatewayAPI(t)
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayAPIMissing)
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonGatewayAPIMissing)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue,
+			v1beta1.WebsiteReasonServing)
 	})
 	framework.InstallGatewayAPI(t)
 }
@@ -158,7 +174,8 @@ func checkDiscovery(t *testing.T, from int64, elapsed time.Duration) {
 	t.Helper()
 	var requests []string
 	for _, event := range framework.AuditEvents(t, "kube-apiserver", from) {
-		if event.User.Username == framework.ControllerUser && (strings.HasPrefix(event.RequestURI, "/apis/"+gatewayv1.GroupName) || event.RequestURI == "/apis") {
+		if event.User.Username == framework.ControllerUser &&
+			(strings.HasPrefix(event.RequestURI, "/apis/"+gatewayv1.GroupName) || event.RequestURI == "/apis") {
 			requests = append(requests, event.Verb+" "+event.RequestURI)
 		}
 	}
@@ -198,12 +215,14 @@ func checkQuiet(t *testing.T, w *v1beta1.Website) {
 	}
 	from, before := framework.AuditLength(t, "kube-apiserver"), versions()
 	reprobe(t, w)
-	framework.WaitCondition(t, w.Namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	framework.WaitCondition(t, w.Namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonServing)
 	if after := versions(); !slices.Equal(before, after) {
 		t.Errorf("routes are %v, were %v", after, before)
 	}
 	for _, event := range framework.AuditEvents(t, "kube-apiserver", from) {
-		if event.User.Username == framework.ControllerUser && event.Verb == "patch" && event.ObjectRef.APIGroup == "gateway.networking.k8s.io" {
+		if event.User.Username == framework.ControllerUser && event.Verb == "patch" &&
+			event.ObjectRef.APIGroup == "gateway.networking.k8s.io" {
 			t.Errorf("%s was patched although nothing changed", event.RequestURI)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 func checkProfiling(t *testing.T, url string, want int) {
 	t.Helper()
 	url += "/debug/pprof/goroutine?debug=1"
-	if code, _, err := framework.SecureGet(t.Context(), t, url, false); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
+	if code, _, err := framework.SecureGet(t.Context(), t, url, false); err != nil || code != http.StatusForbidden &&
+		code != http.StatusUnauthorized {
 		t.Errorf("GET %s without credentials = %d (%v), want a refusal", url, code, err)
 	}
 	framework.WaitAnswer(t, url, want)
@@ -37,7 +38,8 @@ func holder(ctx context.Context, t *testing.T) (string, error) {
 
 func lease(ctx context.Context, t *testing.T) (coordinationv1.LeaseSpec, error) {
 	t.Helper()
-	lease, err := framework.Admin(t).Kubernetes.CoordinationV1().Leases("website-system").Get(ctx, "website-controller", metav1.GetOptions{})
+	lease, err := framework.Admin(t).Kubernetes.CoordinationV1().Leases("website-system").Get(ctx, "website-controller",
+		metav1.GetOptions{})
 	if err != nil {
 		return coordinationv1.LeaseSpec{}, err
 	}

@@ -39,9 +39,12 @@ func TestApplyTakesCreate(t *testing.T) {
 	t.Parallel()
 	framework.InstallGatewayAPI(t)
 	namespace := framework.NewNamespace(t)
-	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets", "httproutes", "listenersets", "ingresses", "websites"}
-	groups := []string{"", "apps", "policy", "gateway.networking.k8s.io", "networking.k8s.io", "mycontroller.nevermosby.io"}
-	framework.Allow(t, namespace, user, rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: groups, Resources: resources})
+	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets",
+		"httproutes", "listenersets", "ingresses", "websites"}
+	groups := []string{"", "apps", "policy", "gateway.networking.k8s.io", "networking.k8s.io",
+		"mycontroller.nevermosby.io"}
+	framework.Allow(t, namespace, user, rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: groups,
+		Resources: resources})
 	const manifests = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 ---
@@ -51,11 +54,14 @@ func TestApplyTakesCreate(t *testing.T) {
 ---
 {apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: a}, spec: {hostnames: [a.example.test]}}
 ---
-{apiVersion: gateway.networking.k8s.io/v1, kind: ListenerSet, metadata: {name: a}, spec: {parentRef: {name: a}, listeners: [{name: a, port: 80, protocol: HTTP}]}}
+{apiVersion: gateway.networking.k8s.io/v1, kind: ListenerSet, metadata: {name: a},
+ spec: {parentRef: {name: a}, listeners: [{name: a, port: 80, protocol: HTTP}]}}
 ---
-{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
+{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a},
+ spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
 ---
-{apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, metadata: {name: a}, spec: {source: {git: {repository: "https://example.com/a.git"}}}}
+{apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, metadata: {name: a},
+ spec: {source: {git: {repository: "https://example.com/a.git"}}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -64,7 +70,8 @@ spec:
   selector: {matchLabels: {a: a}}
   template: {metadata: {labels: {a: a}}, spec: {containers: [{name: a, image: a}]}}
 `
-	refused := framework.KubectlRefused(t, manifests, "apply", "--server-side", "--dry-run=server", "--as="+user, "--namespace="+namespace, "--filename=-")
+	refused := framework.KubectlRefused(t, manifests, "apply", "--server-side", "--dry-run=server", "--as="+user,
+		"--namespace="+namespace, "--filename=-")
 	for _, resource := range resources {
 		if want := fmt.Sprintf("cannot create resource %q", resource); !strings.Contains(refused, want) {
 			t.Errorf("kubectl apply says %q, want %q in it", refused, want)
@@ -84,7 +91,8 @@ func checkPermissions() error {
 	for _, request := range forbidden {
 		problems = append(problems, fmt.Errorf("%s was forbidden to: %s", framework.ControllerUser, request))
 	}
-	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" || flag.Lookup("test.short").Value.String() == "true" {
+	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" ||
+		flag.Lookup("test.short").Value.String() == "true" {
 		return errors.Join(problems...)
 	}
 	allowed, err := leastprivilege.Rules(controllerRoles)
@@ -97,10 +105,12 @@ func checkPermissions() error {
 		case used.Has(rule) && exempt:
 			problems = append(problems, fmt.Errorf("%s is used: delete it from withoutRequest (%s)", rule, test))
 		case !used.Has(rule) && !exempt:
-			problems = append(problems, fmt.Errorf("%s is allowed to %s, which no test made it use", framework.ControllerUser, rule))
+			problems = append(problems, fmt.Errorf("%s is allowed to %s, which no test made it use",
+				framework.ControllerUser, rule))
 		}
 	}
-	fmt.Fprintf(os.Stderr, "least privilege: %d rules, %d of them used by %s, %d authorized without a request, %d requests forbidden\n",
+	fmt.Fprintf(os.Stderr, "least privilege: %d rules, %d of them used by %s, %d authorized without a request, %d "+
+		"requests forbidden\n",
 		allowed.Len(), used.Intersection(allowed).Len(), framework.ControllerUser, len(withoutRequest), len(forbidden))
 	return errors.Join(problems...)
 }

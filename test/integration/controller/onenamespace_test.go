@@ -31,7 +31,8 @@ var (
 // the documented permissions and no others, while the cluster's own is stopped: it does
 // all of its work in its namespace, and nothing anywhere else.
 func TestOneNamespace(t *testing.T) {
-	ctx, namespace, elsewhere, client := t.Context(), framework.NewNamespace(t), framework.NewNamespace(t), framework.Admin(t)
+	ctx, namespace, elsewhere, client := t.Context(), framework.NewNamespace(t), framework.NewNamespace(t),
+		framework.Admin(t)
 	user := installNamespacedRoles(t, namespace)
 
 	whole := stopController(t)
@@ -44,8 +45,9 @@ func TestOneNamespace(t *testing.T) {
 	}
 	file := framework.WriteKubeconfig(t, config)
 	useListPermissions(t, user, file, namespace, namespace)
-	namespaced, url, err := framework.Cluster.StartController(ctx, "website-controller-one-namespace", append(documentedFlags(t, namespace),
-		"--kubeconfig="+file, "--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)...)
+	namespaced, url, err := framework.Cluster.StartController(ctx, "website-controller-one-namespace",
+		append(documentedFlags(t, namespace),
+			"--kubeconfig="+file, "--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestOneNamespace(t *testing.T) {
 		framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas="+replicas)
 		framework.WaitSettled(t, namespace, "kubia")
 	}
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"path":"public"}}}`)
+	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"source":{"path":"public"}}}`)
 	framework.WaitSettled(t, namespace, "kubia")
 	// What is not in the cache is read before it is created, unless its Website is new.
 	for _, child := range []string{"service/kubia-website-npsvc", "deployment/kubia-website"} {
@@ -95,7 +98,8 @@ func TestOneNamespace(t *testing.T) {
 	}
 	// Keys that cannot be read are replaced.
 	secrets := client.Kubernetes.CoreV1().Secrets(namespace)
-	if _, err := secrets.Patch(ctx, "website-controller-keys", types.MergePatchType, []byte(`{"data":null}`), metav1.PatchOptions{}); err != nil {
+	if _, err := secrets.Patch(ctx, "website-controller-keys", types.MergePatchType, []byte(`{"data":null}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(namespaced.Start(ctx), namespaced.WaitReady(ctx)); err != nil {
@@ -153,12 +157,14 @@ func useRoutePermissions(t *testing.T, namespace, website string) {
 		spec                    string
 		sets, routes, ingresses int
 	}{
-		{spec: `{"hosts":[{"name":"shop.example.test"}],"routing":{"parentRefs":[{"name":"edge"}]},"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}`, sets: 1, routes: 2},
+		{spec: `{"hosts":[{"name":"shop.example.test"}],"routing":{"parentRefs":[{"name":"edge"}]},"tls":{"mode":"Secret",` +
+			`"secretRef":{"name":"certificate"}}}`, sets: 1, routes: 2},
 		{spec: `{"hosts":null,"routing":null,"tls":null}`},
 		{spec: `{"hosts":[{"name":"shop.example.test"}],"routing":{"ingressClassName":"none"}}`, ingresses: 1},
 		{spec: `{"hosts":null,"routing":null}`},
 	} {
-		framework.Kubectl(t, "patch", "websites.v1beta1."+v1beta1.GroupName, website, "-n", namespace, "--type=merge", "-p", `{"spec":`+step.spec+`}`)
+		framework.Kubectl(t, "patch", "websites.v1beta1."+v1beta1.GroupName, website, "-n", namespace, "--type=merge", "-p",
+			`{"spec":`+step.spec+`}`)
 		framework.WaitFor(t, "the routes of "+step.spec, func(ctx context.Context) error {
 			return checkRoutes(ctx, t, namespace, website, step.sets, step.routes, step.ingresses)
 		})
@@ -174,11 +180,13 @@ func installNamespacedRoles(t *testing.T, namespace string) (user string) {
 		t.Fatal(err)
 	}
 	manifest := strings.ReplaceAll(string(data), documentedNamespace, namespace)
-	if _, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(manifest), "apply", "-f", "-"); err != nil {
+	if _, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(manifest), "apply", "-f",
+		"-"); err != nil {
 		t.Fatalf("applying %s: %v: %s", namespacedRoles, err, stderr)
 	}
 	t.Cleanup(func() {
-		if _, stderr, err := framework.Cluster.KubectlWith(context.Background(), framework.Stdin(manifest), "delete", "--ignore-not-found", "-f", "-"); err != nil {
+		if _, stderr, err := framework.Cluster.KubectlWith(context.Background(), framework.Stdin(manifest), "delete",
+			"--ignore-not-found", "-f", "-"); err != nil {
 			t.Errorf("deleting what %s made: %v: %s", namespacedRoles, err, stderr)
 		}
 	})
@@ -214,7 +222,8 @@ func checkNamespacedRequests(t *testing.T, user, namespace string) {
 		t.Fatal(err)
 	}
 	if !allowed.Equal(whole) {
-		t.Errorf("%s and %s differ in %v", namespacedRoles, controllerRoles, allowed.SymmetricDifference(whole).UnsortedList())
+		t.Errorf("%s and %s differ in %v", namespacedRoles, controllerRoles,
+			allowed.SymmetricDifference(whole).UnsortedList())
 	}
 	used, forbidden, err := leastprivilege.Requests(user, auditLogs()...)
 	if err != nil {
@@ -225,7 +234,8 @@ func checkNamespacedRequests(t *testing.T, user, namespace string) {
 	}
 	for rule := range allowed.Difference(used) {
 		// Previews take pods that report branches: TestPreviews uses these.
-		isPreview := rule.String() == "patch websites."+v1beta1.GroupName || rule.String() == "delete websites."+v1beta1.GroupName
+		isPreview := rule.String() == "patch websites."+v1beta1.GroupName ||
+			rule.String() == "delete websites."+v1beta1.GroupName
 		if _, exempt := withoutRequest[rule.String()]; !exempt && !isPreview {
 			t.Errorf("%s is allowed to %s and did not", user, rule)
 		}
@@ -237,7 +247,8 @@ func checkNamespacedRequests(t *testing.T, user, namespace string) {
 		err := leastprivilege.EachRequest(user, framework.Cluster.AuditLog(component), func(event auditv1.Event) {
 			ref := event.ObjectRef
 			if ref.Namespace == namespace || delegated.Has(ref.Resource) ||
-				ref.Namespace == metav1.NamespaceSystem && ref.Resource == "configmaps" && ref.Name == "extension-apiserver-authentication" {
+				ref.Namespace == metav1.NamespaceSystem && ref.Resource == "configmaps" &&
+					ref.Name == "extension-apiserver-authentication" {
 				return
 			}
 			t.Errorf("%s asked %s to %s %s in namespace %q", user, component, event.Verb, ref.Resource, ref.Namespace)

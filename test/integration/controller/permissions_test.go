@@ -21,11 +21,13 @@ import (
 // servers that do not stream lists.
 func TestPermissionsOfLists(t *testing.T) {
 	stopController(t)
-	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts", "system:serviceaccounts:website-system")
+	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts",
+		"system:serviceaccounts:website-system")
 	if err != nil {
 		t.Fatal(err)
 	}
-	useListPermissions(t, framework.ControllerUser, framework.WriteKubeconfig(t, config), "website-system", framework.NewNamespace(t))
+	useListPermissions(t, framework.ControllerUser, framework.WriteKubeconfig(t, config), "website-system",
+		framework.NewNamespace(t))
 }
 
 // useListPermissions runs a controller as a user, without streamed lists, whose keys are in the
@@ -37,17 +39,20 @@ func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace 
 	framework.MustCreate(t, framework.NewWebsite(namespace, "hosts", withHosts(namespace+".example.test")))
 	kubeAudit, websiteAudit := framework.AuditLength(t, "kube-apiserver"), framework.AuditLength(t, "website-apiserver")
 	controller := framework.StartController(t, app.Instruments{WrapTransport: framework.RejectStreamingLists},
-		"--kubeconfig="+kubeconfig, "--watch-namespace="+namespace, "--leader-elect=false", "--leader-elect-resource-namespace="+installation, "--secure-port=0", "--commit-observation=None")
+		"--kubeconfig="+kubeconfig, "--watch-namespace="+namespace, "--leader-elect=false",
+		"--leader-elect-resource-namespace="+installation, "--secure-port=0", "--commit-observation=None")
 	framework.WaitFor(t, "the controller lists", func(context.Context) error {
 		used := sets.New[string]()
-		for _, event := range append(framework.AuditEvents(t, "kube-apiserver", kubeAudit), framework.AuditEvents(t, "website-apiserver", websiteAudit)...) {
+		for _, event := range append(framework.AuditEvents(t, "kube-apiserver", kubeAudit),
+			framework.AuditEvents(t, "website-apiserver", websiteAudit)...) {
 			if event.User.Username == user && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace {
 				used.Insert(leastprivilege.RuleOf(event).String())
 			}
 		}
 		rules := sets.New("list websites.mycontroller.nevermosby.io", "list configmaps", "list services",
 			"list deployments.apps", "list replicasets.apps", "list poddisruptionbudgets.policy", "list pods",
-			"list httproutes.gateway.networking.k8s.io", "list listenersets.gateway.networking.k8s.io", "list gateways.gateway.networking.k8s.io", "list ingresses.networking.k8s.io")
+			"list httproutes.gateway.networking.k8s.io", "list listenersets.gateway.networking.k8s.io",
+			"list gateways.gateway.networking.k8s.io", "list ingresses.networking.k8s.io")
 		if !used.IsSuperset(rules) {
 			return fmt.Errorf("it has not made these requests: %v", rules.Difference(used).UnsortedList())
 		}
@@ -76,7 +81,8 @@ func TestBlockingOwnerDeletionTakesFinalizers(t *testing.T) {
 	})
 	website := framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	create := rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}
-	finalizers := rbacv1.PolicyRule{Verbs: []string{"update"}, APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websites/finalizers"}}
+	finalizers := rbacv1.PolicyRule{Verbs: []string{"update"}, APIGroups: []string{v1beta1.GroupName},
+		Resources: []string{"websites/finalizers"}}
 	for name, test := range map[string]struct {
 		rules   []rbacv1.PolicyRule
 		allowed bool
@@ -93,7 +99,9 @@ func TestBlockingOwnerDeletionTakesFinalizers(t *testing.T) {
 			}
 			config.Host = url
 			child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(website, v1beta1.SchemeGroupVersion.WithKind("Website"))},
+				Name: name, OwnerReferences: []metav1.OwnerReference{
+					*metav1.NewControllerRef(website, v1beta1.SchemeGroupVersion.WithKind("Website")),
+				},
 			}}
 			configMaps := framework.NewClients(t, config).Kubernetes.CoreV1().ConfigMaps(namespace)
 			framework.WaitFor(t, "admission has decided by the Role", func(ctx context.Context) error {

@@ -62,15 +62,18 @@ func TestPreviews(t *testing.T) {
 	shop := framework.NewWebsite(namespace, "shop", func(w *v1beta1.Website) {
 		w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"}
 		w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "credentials"}
-		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 2, Domain: "previews.example.test"}
+		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 2,
+			Domain: "previews.example.test"}
 	})
-	remote := &remoteBranches{namespace: namespace, id: requests.Previews{Branches: shop.Spec.Previews.Branches}.ID(shop.Spec.Source.Git.Repository)}
+	remote := &remoteBranches{namespace: namespace,
+		id: requests.Previews{Branches: shop.Spec.Previews.Branches}.ID(shop.Spec.Source.Git.Repository)}
 	remote.set("feature-a", "feature-b", "feature-c")
 	_, reconciles := startProbing(t, remote.answer, "--commit-observation-period=1s")
 	framework.MustCreate(t, shop)
 
 	list := func() []v1beta1.Website {
-		previews, err := admin.Websites.WebsiteV1beta1().Websites(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: website.LabelPreviewOf + "=shop"})
+		previews, err := admin.Websites.WebsiteV1beta1().Websites(namespace).List(t.Context(),
+			metav1.ListOptions{LabelSelector: website.LabelPreviewOf + "=shop"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,19 +93,24 @@ func TestPreviews(t *testing.T) {
 		})
 	}
 	wait("as many as there may be", "shop-feature-a", "shop-feature-b")
-	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewsReady, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewLimitReached)
-	framework.WaitCondition(t, namespace, "shop-feature-a", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewsReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonPreviewLimitReached)
+	framework.WaitCondition(t, namespace, "shop-feature-a", v1beta1.WebsiteReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonServing)
 	preview := framework.MustGet(t, framework.NewWebsite(namespace, "shop-feature-a"))
 	headers, _ := json.Marshal(preview.Spec.Serving.Headers)
-	if preview.Spec.Source.Git.SecretRef == nil || preview.Spec.Source.Git.Ref.Branch != "feature-a" || len(preview.Spec.Hosts) != 1 ||
-		preview.Spec.Hosts[0].Name != "feature-a.shop.previews.example.test" || !strings.Contains(string(headers), `"X-Robots-Tag","value":"noindex"`) {
+	if preview.Spec.Source.Git.SecretRef == nil || preview.Spec.Source.Git.Ref.Branch != "feature-a" ||
+		len(preview.Spec.Hosts) != 1 ||
+		preview.Spec.Hosts[0].Name != "feature-a.shop.previews.example.test" ||
+		!strings.Contains(string(headers), `"X-Robots-Tag","value":"noindex"`) {
 		t.Errorf("the preview has the spec %+v", preview.Spec)
 	}
 
 	// A pin of the preview survives a change of its Website, which it follows.
 	patch := func(name, content string) {
 		t.Helper()
-		if _, err := admin.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(content), metav1.PatchOptions{}); err != nil {
+		if _, err := admin.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), name, types.MergePatchType,
+			[]byte(content), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +118,8 @@ func TestPreviews(t *testing.T) {
 	patch("shop", `{"spec":{"serving":{"index":"start.html"}}}`)
 	framework.WaitFor(t, "the preview follows its Website", func(context.Context) error {
 		current := framework.MustGet(t, preview)
-		if current.Spec.Serving.Index != "start.html" || *current.Spec.Replicas != 1 || current.Spec.PinnedCommit() != commit {
+		if current.Spec.Serving.Index != "start.html" || *current.Spec.Replicas != 1 ||
+			current.Spec.PinnedCommit() != commit {
 			return fmt.Errorf("the preview has the spec %+v", current.Spec)
 		}
 		return nil
@@ -125,7 +134,8 @@ func TestPreviews(t *testing.T) {
 		return nil
 	})
 	remote.set("feature-a", "feature-b")
-	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewsReady, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewsCurrent)
+	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewsReady, metav1.ConditionTrue,
+		v1beta1.WebsiteReasonPreviewsCurrent)
 	if err := reconciles.Await(t.Context(), namespace+"/shop", before+3); err != nil {
 		t.Error(err)
 	}
@@ -141,7 +151,8 @@ func TestPreviews(t *testing.T) {
 	if meta.FindStatusCondition(reported.Conditions, v1beta1.WebsitePreviewsReady) == nil {
 		t.Errorf("the status is %+v", reported)
 	}
-	if err := admin.Websites.WebsiteV1beta1().Websites(namespace).Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+	if err := admin.Websites.WebsiteV1beta1().Websites(namespace).Delete(t.Context(), "shop",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wait("with the Website, its previews are gone")

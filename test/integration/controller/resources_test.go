@@ -44,7 +44,8 @@ func TestFractionalResourcesSettle(t *testing.T) {
 	framework.WaitFor(t, "the controller has restored the label", func(ctx context.Context) error {
 		return framework.ControllerIdle(ctx, t)
 	})
-	framework.Kubectl(t, "wait", "service", "kubia-npsvc", "-n", namespace, "--for=jsonpath={.metadata.labels.app}=website", "--timeout=30s")
+	framework.Kubectl(t, "wait", "service", "kubia-npsvc", "-n", namespace,
+		"--for=jsonpath={.metadata.labels.app}=website", "--timeout=30s")
 	for _, event := range framework.AuditEvents(t, "kube-apiserver", kubeAudit) {
 		if event.User.Username == framework.ControllerUser && mutating(event.Verb) && event.ObjectRef != nil &&
 			event.ObjectRef.Namespace == namespace && event.ObjectRef.Resource == "deployments" {

@@ -24,7 +24,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var settledWebsites = flag.Int("settled-websites", 200, "number of settled Websites over which the controller is restarted")
+var settledWebsites = flag.Int("settled-websites", 200,
+	"number of settled Websites over which the controller is restarted")
 
 var commit = strings.Repeat("a", 40)
 
@@ -39,7 +40,8 @@ func stopController(t *testing.T) *devcluster.Process {
 		if controller.Running() {
 			return
 		}
-		if err := errors.Join(controller.Start(context.Background()), controller.WaitReady(context.Background())); err != nil {
+		if err := errors.Join(controller.Start(context.Background()),
+			controller.WaitReady(context.Background())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -48,7 +50,8 @@ func stopController(t *testing.T) *devcluster.Process {
 
 // startProbing starts a controller in the process of the tests, as the ServiceAccount of
 // the controller, that probes pods: answers takes their place.
-func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (*framework.Controller, *framework.Reconciles) {
+func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (*framework.Controller,
+	*framework.Reconciles) {
 	t.Helper()
 	reconciles := framework.NewReconciles()
 	return framework.StartController(t, app.Instruments{
@@ -60,7 +63,8 @@ func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (
 // controllerFlags have a controller in the process of the tests act as its ServiceAccount.
 func controllerFlags(t *testing.T) []string {
 	t.Helper()
-	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts", "system:serviceaccounts:website-system")
+	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts",
+		"system:serviceaccounts:website-system")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +120,8 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	t.Logf("%d Websites reconciled and %d pods probed %s after the restart", *settledWebsites, pods, time.Since(restarted).Round(time.Millisecond))
+	t.Logf("%d Websites reconciled and %d pods probed %s after the restart", *settledWebsites, pods,
+		time.Since(restarted).Round(time.Millisecond))
 	// A status that is not urgent is written a little later. By the time that a
 	// Website created now is served, and one created after that, it has been.
 	waitServed(t, others, "last")
@@ -126,7 +131,8 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 	for _, ref := range controllerWrites(t, kubeAudit, websiteAudit) {
 		lease := ref.Resource == "leases" && ref.Namespace == "website-system" && ref.Name == "website-controller"
 		if !lease && ref.Namespace != others {
-			t.Errorf("%s %s/%s %s was written after a restart, want no writes", ref.Resource, ref.Namespace, ref.Name, ref.Subresource)
+			t.Errorf("%s %s/%s %s was written after a restart, want no writes", ref.Resource, ref.Namespace, ref.Name,
+				ref.Subresource)
 		}
 	}
 }
@@ -140,15 +146,21 @@ func TestRestartKeepsTheLastFailure(t *testing.T) {
 		if pod.Labels["controller"] != "site" {
 			return framework.Serving(commit)
 		}
-		return map[string]string{"status": fmt.Sprintf(`{"commit": %q, "pathFound": false, "lastContact": "2026-01-01T00:00:00Z"}`, commit)}
+		return map[string]string{
+			"status": fmt.Sprintf(`{"commit": %q, "pathFound": false, "lastContact": "2026-01-01T00:00:00Z"}`, commit),
+		}
 	}
 	first, _ := startProbing(t, answers)
-	website := framework.MustCreate(t, framework.NewWebsite(namespace, "site", func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }))
-	framework.WaitCondition(t, namespace, "site", v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonPathNotFound)
+	website := framework.MustCreate(
+		t, framework.NewWebsite(namespace, "site", func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }),
+	)
+	framework.WaitCondition(t, namespace, "site", v1beta1.WebsiteSynced, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonPathNotFound)
 	first.Drain(t)
 
 	websites := framework.Websites(t, namespace)
-	watcher, err := websites.Watch(t.Context(), metav1.ListOptions{ResourceVersion: framework.MustGet(t, website).ResourceVersion})
+	watcher, err := websites.Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: framework.MustGet(t, website).ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +227,8 @@ func crowdName(i int) string { return fmt.Sprintf("w%d", i) }
 func createCrowd(t *testing.T, namespace string, n int) (pods int) {
 	t.Helper()
 	ctx, client := t.Context(), framework.Admin(t)
-	if _, err := client.Kubernetes.CoreV1().Namespaces().Create(ctx, framework.NamespaceCalled(namespace), metav1.CreateOptions{}); err != nil {
+	if _, err := client.Kubernetes.CoreV1().Namespaces().Create(ctx, framework.NamespaceCalled(namespace),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	started, websites := time.Now(), client.Websites.WebsiteV1beta1().Websites(namespace)

@@ -28,7 +28,8 @@ const (
 // controller, for the Websites of a namespace.
 func startIn(t *testing.T, namespace string, flags ...string) *framework.Controller {
 	t.Helper()
-	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts", "system:serviceaccounts:website-system")
+	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts",
+		"system:serviceaccounts:website-system")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,8 @@ func newPool(t *testing.T, namespace string) *pool {
 func (p *pool) label(ctx context.Context, value string) {
 	p.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, labelPool, value)
-	if _, err := framework.Admin(p.T).Kubernetes.CoreV1().Nodes().Patch(ctx, p.node, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := framework.Admin(p.T).Kubernetes.CoreV1().Nodes().Patch(ctx, p.node, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		p.Error(err)
 	}
 }
@@ -155,7 +157,8 @@ func nginxImage(deployment *appsv1.Deployment) string {
 
 func rolledOut(deployment *appsv1.Deployment) bool {
 	n, status := *deployment.Spec.Replicas, &deployment.Status
-	return status.ObservedGeneration >= deployment.Generation && status.Replicas == n && status.UpdatedReplicas == n && status.AvailableReplicas == n
+	return status.ObservedGeneration >= deployment.Generation && status.Replicas == n && status.UpdatedReplicas == n &&
+		status.AvailableReplicas == n
 }
 
 // TestRolloutsAreLimited restarts the controller with another image over settled Websites.
@@ -182,14 +185,17 @@ func TestRolloutsAreLimited(t *testing.T) {
 	current := limited()
 	recorded.waitWith(t, currentNginx, "w0", "w1")
 	for _, name := range names[2:] {
-		framework.WaitCondition(t, namespace, name, v1beta1.WebsiteProgressing, metav1.ConditionFalse, v1beta1.WebsiteReasonRolloutPending)
+		framework.WaitCondition(t, namespace, name, v1beta1.WebsiteProgressing, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonRolloutPending)
 	}
-	if wide := framework.Kubectl(t, "get", "websites", "-n", namespace, "-o", "wide"); strings.Count(wide, v1beta1.WebsiteReasonRolloutPending) != 4 {
+	if wide := framework.Kubectl(t, "get", "websites", "-n", namespace, "-o", "wide"); strings.Count(wide,
+		v1beta1.WebsiteReasonRolloutPending) != 4 {
 		t.Errorf("kubectl get -o wide printed\n%s\nwant 4 pending rollouts", wide)
 	}
 
 	// What users change is not held up, and does not end the wait of what they leave.
-	framework.Kubectl(t, "patch", "website", "w5", "-n", namespace, "--type=merge", "-p", `{"spec":{"serving":{"fallback":"SPA"}}}`)
+	framework.Kubectl(t, "patch", "website", "w5", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"serving":{"fallback":"SPA"}}}`)
 	recorded.waitWith(t, currentNginx, "w0", "w1", "w5")
 	framework.Kubectl(t, "scale", "website", "w4", "-n", namespace, "--replicas=2")
 	framework.WaitFor(t, "Deployment w4 has two replicas, and the status says so", func(ctx context.Context) error {

@@ -21,7 +21,8 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 	w := framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	framework.WaitSettled(t, namespace, w.Name)
 	current := framework.MustGet(t, w)
-	watcher := framework.StartWatch(t, framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace), metav1.ListOptions{ResourceVersion: current.ResourceVersion})
+	watcher := framework.StartWatch(t, framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace),
+		metav1.ListOptions{ResourceVersion: current.ResourceVersion})
 
 	// play reads the states that a watcher sees until one of them is as wanted, and reports
 	// whether the Website was not Ready in any of them.
@@ -47,7 +48,8 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 	}
 	settled := func(generation int64, replicas int32) func(*v1beta1.Website, bool, bool) bool {
 		return func(w *v1beta1.Website, isReady, isReconciling bool) bool {
-			return w.Status.ObservedGeneration == generation && isReady && !isReconciling && w.Status.AvailableReplicas == replicas
+			return w.Status.ObservedGeneration == generation && isReady && !isReconciling &&
+				w.Status.AvailableReplicas == replicas
 		}
 	}
 	for i, replicas := range []int32{4, 2} {
@@ -66,7 +68,8 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 	}
 	patch("1k")
 	play("a rollout", func(w *v1beta1.Website, isReady, isReconciling bool) bool {
-		return w.Status.ObservedGeneration == current.Generation+3 && !isReady && isReconciling && w.Status.AvailableReplicas == 2
+		return w.Status.ObservedGeneration == current.Generation+3 && !isReady && isReconciling &&
+			w.Status.AvailableReplicas == 2
 	})
 	patch("10m")
 	play("the end of a rollout", settled(current.Generation+4, 2))

@@ -70,7 +70,8 @@ func TestSelectorsOfOrphans(t *testing.T) {
 		t.Helper()
 		framework.WaitFor(t, "the Service of Deployment "+deployment+" reaches its pods", func(ctx context.Context) error {
 			pods, err := readyEndpoints(ctx, t, namespace, deployment+"-npsvc")
-			if err == nil && (len(pods) != 2 || slices.ContainsFunc(pods, func(pod string) bool { return !strings.HasPrefix(pod, deployment+"-") })) {
+			if err == nil && (len(pods) != 2 ||
+				slices.ContainsFunc(pods, func(pod string) bool { return !strings.HasPrefix(pod, deployment+"-") })) {
 				err = fmt.Errorf("it reaches %v", pods)
 			}
 			return err
@@ -88,7 +89,8 @@ func TestSelectorsOfOrphans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	budget, err := client.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Get(t.Context(), "second", metav1.GetOptions{})
+	budget, err := client.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Get(t.Context(), "second",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +182,8 @@ func TestLegacySelector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, err := resources.Deployment(w, resources.Installation{Nginx: "example.com/nginx", GitSync: "example.com/git-sync", Agent: "example.com/agent"}, config)
+	deployment, err := resources.Deployment(w, resources.Installation{Nginx: "example.com/nginx",
+		GitSync: "example.com/git-sync", Agent: "example.com/agent"}, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +198,8 @@ func TestLegacySelector(t *testing.T) {
 		}
 		return err
 	})
-	watch, err := client.Kubernetes.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubia-npsvc"})
+	watch, err := client.Kubernetes.DiscoveryV1().EndpointSlices(namespace).Watch(ctx,
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubia-npsvc"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +214,8 @@ func TestLegacySelector(t *testing.T) {
 		}
 		budget, err := client.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Get(ctx, "kubia", metav1.GetOptions{})
 		if err == nil && (!maps.Equal(service.Spec.Selector, exact) || !maps.Equal(budget.Spec.Selector.MatchLabels, exact)) {
-			err = fmt.Errorf("the Service selects %v, the PodDisruptionBudget %v", service.Spec.Selector, budget.Spec.Selector.MatchLabels)
+			err = fmt.Errorf("the Service selects %v, the PodDisruptionBudget %v", service.Spec.Selector,
+				budget.Spec.Selector.MatchLabels)
 		}
 		return err
 	})
@@ -286,21 +291,25 @@ func TestDeletedServiceKeepsItsNodePort(t *testing.T) {
 	})
 
 	// While the Service cannot be created, another one takes the port.
-	quota := framework.StartQuota(t, namespace, "no-more-services", corev1.ResourceList{"count/services": resource.MustParse("0")})
+	quota := framework.StartQuota(t, namespace, "no-more-services",
+		corev1.ResourceList{"count/services": resource.MustParse("0")})
 	before = recreated()
 	if err := services.Delete(ctx, before.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonQuotaExceeded)
+	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonQuotaExceeded)
 	elsewhere := framework.NewNamespace(t)
 	framework.WaitFor(t, "the API server has released the node port", func(ctx context.Context) error {
 		_, err := client.Kubernetes.CoreV1().Services(elsewhere).Create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "thief"},
-			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: port}}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort,
+				Ports: []corev1.ServicePort{{Port: 80, NodePort: port}}},
 		}, metav1.CreateOptions{})
 		return err
 	})
-	if err := client.Kubernetes.CoreV1().ResourceQuotas(namespace).Delete(ctx, quota.Name, metav1.DeleteOptions{}); err != nil {
+	if err := client.Kubernetes.CoreV1().ResourceQuotas(namespace).Delete(ctx, quota.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := recreated().Spec.Ports[0].NodePort; got == port || got == 0 {

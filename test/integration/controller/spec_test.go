@@ -17,7 +17,8 @@ import (
 func TestChildrenFollowTheSpec(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
-	if _, err := client.Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
+	if _, err := client.Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
+		framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitAvailable(t, framework.NewV1alpha1(namespace, "kubia"), 1)
@@ -60,7 +61,8 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 		}
 	}
 
-	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"git":{"ref":{"branch":null,"tag":"v1"}}},"service":{"type":"NodePort"}}}`)
+	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"source":{"git":{"ref":{"branch":null,"tag":"v1"}}},"service":{"type":"NodePort"}}}`)
 	framework.WaitFor(t, "the agent follows the tag", hasArgs("--ref=refs/tags/v1"))
 	framework.WaitFor(t, "the status has the node port", func(ctx context.Context) error {
 		w, err := client.Websites.WebsiteV1beta1().Websites(namespace).Get(ctx, "kubia", metav1.GetOptions{})

@@ -15,7 +15,8 @@ func TestControllerStreamsItsLists(t *testing.T) {
 	for _, event := range framework.AuditEvents(t, "website-apiserver", 0) {
 		// A controller of one namespace belongs to a test, which may grant its
 		// permissions late: client-go falls back then, too.
-		if event.User.Username != framework.ControllerUser || event.ObjectRef == nil || event.ObjectRef.Resource != "websites" || event.ObjectRef.Namespace != "" {
+		if event.User.Username != framework.ControllerUser || event.ObjectRef == nil ||
+			event.ObjectRef.Resource != "websites" || event.ObjectRef.Namespace != "" {
 			continue
 		}
 		switch {

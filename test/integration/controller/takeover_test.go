@@ -80,14 +80,16 @@ func originalChildrenAs(
 func own(t *testing.T, w *v1alpha1.Website, kind, name string) {
 	t.Helper()
 	framework.Kubectl(t, "patch", kind, name, "-n", w.Namespace, "--type=merge", "-p", fmt.Sprintf(
-		`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","name":%q,"uid":%q,"controller":true}]}}`, w.Name, w.UID))
+		`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","name":%q,`+
+			`"uid":%q,"controller":true}]}}`, w.Name, w.UID))
 }
 
 // takeOver makes a Website the owner of what the original controller has made for it.
 func takeOver(t *testing.T, namespace, name string) *v1alpha1.Website {
 	t.Helper()
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, name))
-	framework.WaitCondition(t, namespace, name, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
+	framework.WaitCondition(t, namespace, name, v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonNameTaken)
 	own(t, w, "service", name+"-website-npsvc")
 	own(t, w, "deployment", name+"-website")
 	framework.Kubectl(t, "annotate", "website/"+name, "-n", namespace, "example.com/reconcile=now")
@@ -133,7 +135,8 @@ func requireNodePortURL(t *testing.T, statuses watch.Interface, port int32) {
 // listens.
 func TestTakeover(t *testing.T) {
 	stopController(t)
-	framework.StartController(t, app.Instruments{TakeoverReadySeconds: 15}, append(controllerFlags(t), "--commit-observation=None")...)
+	framework.StartController(t, app.Instruments{TakeoverReadySeconds: 15},
+		append(controllerFlags(t), "--commit-observation=None")...)
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
 	_, service := originalChildren(t, namespace, "kubia")
 	before, err := readyEndpoints(ctx, t, namespace, service.Name)
@@ -212,11 +215,13 @@ func TestTakeover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := current.Spec.Ports[0].NodePort, service.Spec.Ports[0].NodePort; got != want || current.UID != service.UID {
+	if got, want := current.Spec.Ports[0].NodePort, service.Spec.Ports[0].NodePort; got != want ||
+		current.UID != service.UID {
 		t.Errorf("the node port was %d, is %d", want, got)
 	}
 	exact := map[string]string{labelDeployment: "kubia-website"}
-	if port := current.Spec.Ports[0].TargetPort; port != intstr.FromString("http") || !maps.Equal(current.Spec.Selector, exact) {
+	if port := current.Spec.Ports[0].TargetPort; port != intstr.FromString("http") ||
+		!maps.Equal(current.Spec.Selector, exact) {
 		t.Errorf("the Service sends requests to port %s of %v", port.String(), current.Spec.Selector)
 	}
 }
@@ -248,7 +253,8 @@ func TestTakeoverWrittenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conflict := framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonConflictingManager)
+	conflict := framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonConflictingManager)
 	if !strings.Contains(conflict.Message, `"original"`) {
 		t.Errorf("message = %q, want the field manager", conflict.Message)
 	}

@@ -19,9 +19,11 @@ func TestUnlabelledChildrenComeBack(t *testing.T) {
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
 	framework.Kubectl(t, "create", "deployment", "kubia-website", "--image=nginx", "-n", namespace)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
-	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
+	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonNameTaken)
 	own(t, w, "deployment", "kubia-website")
-	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonSpecInvalid)
+	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonSpecInvalid)
 
 	// Its selector is immutable, so the update is rejected, and the Deployment stays without
 	// the label.
@@ -54,7 +56,8 @@ func TestForeignObjectGoes(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	framework.Kubectl(t, "create", "service", "clusterip", "kubia-website-npsvc", "--tcp=80", "-n", namespace)
 	framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
-	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
+	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse,
+		v1beta1.WebsiteReasonNameTaken)
 	framework.Kubectl(t, "delete", "service", "kubia-website-npsvc", "-n", namespace)
 	deleted := time.Now()
 	framework.WaitReady(t, namespace, "kubia")

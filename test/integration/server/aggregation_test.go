@@ -31,7 +31,8 @@ func TestAPIServiceIsAvailableAndTrustsOurCAOnly(t *testing.T) {
 	}
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		t.Run(version, func(t *testing.T) {
-			service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), version+"."+v1alpha1.GroupName, metav1.GetOptions{})
+			service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), version+"."+v1alpha1.GroupName,
+				metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +216,8 @@ func TestSharedOpenAPI(t *testing.T) {
 			err = json.Unmarshal(data, &document)
 		}
 		if err != nil || document.Info.Title != "Kubernetes" {
-			t.Errorf("OpenAPI v3 of %s at %q has the title %q, %v, want Kubernetes", shared, documents.Paths[shared].ServerRelativeURL, document.Info.Title, err)
+			t.Errorf("OpenAPI v3 of %s at %q has the title %q, %v, want Kubernetes", shared,
+				documents.Paths[shared].ServerRelativeURL, document.Info.Title, err)
 		}
 	}
 }
@@ -230,8 +232,10 @@ func TestDirectAccess(t *testing.T) {
 		wantCode int
 		wantBody string
 	}{
-		"websites":  {path: websites, wantCode: http.StatusForbidden, wantBody: `User \"system:anonymous\" cannot list resource \"websites\"`},
-		"metrics":   {path: "/metrics", wantCode: http.StatusForbidden, wantBody: `User \"system:anonymous\" cannot get path \"/metrics\"`},
+		"websites": {path: websites, wantCode: http.StatusForbidden,
+			wantBody: `User \"system:anonymous\" cannot list resource \"websites\"`},
+		"metrics": {path: "/metrics", wantCode: http.StatusForbidden,
+			wantBody: `User \"system:anonymous\" cannot get path \"/metrics\"`},
 		"discovery": {path: "/apis", wantCode: http.StatusForbidden, wantBody: "system:anonymous"},
 		"liveness":  {path: "/livez", wantCode: http.StatusOK, wantBody: "ok"},
 		"readiness": {path: "/readyz", wantCode: http.StatusOK, wantBody: "ok"},

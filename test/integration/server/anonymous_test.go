@@ -21,7 +21,8 @@ func TestPublicPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	var index struct{ Paths []string }
-	if err := json.Unmarshal([]byte(body), &index); err != nil || !slices.Contains(index.Paths, "/metrics") || !slices.Contains(index.Paths, "/readyz") {
+	if err := json.Unmarshal([]byte(body), &index); err != nil || !slices.Contains(index.Paths, "/metrics") ||
+		!slices.Contains(index.Paths, "/readyz") {
 		t.Fatalf("index = %s (%v), want the paths of the server", body, err)
 	}
 	const websites = "/apis/mycontroller.nevermosby.io/v1beta1/websites"
@@ -32,16 +33,21 @@ func TestPublicPaths(t *testing.T) {
 		public map[string]int
 	}{
 		"website-apiserver": {
-			url:    s.URL,
-			paths:  append(index.Paths, "/", "/healthz/", "/version/", "/openapi/v3", "/debug/pprof/", "/no/such/path", websites, websites+"?watch=true", "/api", "/apis/mycontroller.nevermosby.io/v1alpha1"),
-			public: map[string]int{"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK, "/version": http.StatusOK, "/version/": http.StatusOK},
+			url: s.URL,
+			paths: append(index.Paths, "/", "/healthz/", "/version/", "/openapi/v3", "/debug/pprof/", "/no/such/path", websites,
+				websites+"?watch=true", "/api", "/apis/mycontroller.nevermosby.io/v1alpha1"),
+			public: map[string]int{"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK,
+				"/version": http.StatusOK, "/version/": http.StatusOK},
 		},
 		"website-controller": {
 			url: framework.ControllerURL(),
-			paths: []string{"/", "/metrics", "/metrics/slis", "/configz", "/statusz", "/flagz", "/debug/pprof/", "/debug/pprof/profile", "/debug/flags/v",
-				"/healthz", "/healthz/ping", "/livez", "/livez/leaderElection", "/readyz", "/readyz/informer-sync", "/version", "/version/", "/no/such/path"},
+			paths: []string{"/", "/metrics", "/metrics/slis", "/configz", "/statusz", "/flagz", "/debug/pprof/",
+				"/debug/pprof/profile", "/debug/flags/v",
+				"/healthz", "/healthz/ping", "/livez", "/livez/leaderElection", "/readyz", "/readyz/informer-sync", "/version",
+				"/version/", "/no/such/path"},
 			// Permitted by the cluster like that of website-apiserver, but not served.
-			public: map[string]int{"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK, "/version": http.StatusNotFound, "/version/": http.StatusNotFound},
+			public: map[string]int{"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK,
+				"/version": http.StatusNotFound, "/version/": http.StatusNotFound},
 		},
 	}
 	for name, test := range tests {

@@ -49,9 +49,11 @@ func TestAuditLog(t *testing.T) {
 	}
 	for verb, code := range map[string]int32{"create": http.StatusCreated, "delete": http.StatusOK} {
 		event := find("website-apiserver", ours, func(e auditv1.Event) bool {
-			return e.Verb == verb && e.ObjectRef != nil && e.ObjectRef.Namespace == namespace && e.ResponseStatus != nil && e.ResponseStatus.Code == code && e.User.Username == user
+			return e.Verb == verb && e.ObjectRef != nil && e.ObjectRef.Namespace == namespace && e.ResponseStatus != nil &&
+				e.ResponseStatus.Code == code && e.User.Username == user
 		})
-		if ref := event.ObjectRef; ref.Resource != "websites" || ref.APIGroup != "mycontroller.nevermosby.io" || ref.Name != "kubia" {
+		if ref := event.ObjectRef; ref.Resource != "websites" || ref.APIGroup != "mycontroller.nevermosby.io" ||
+			ref.Name != "kubia" {
 			t.Errorf("%s is about %+v, want Website kubia", verb, ref)
 		}
 		find("kube-apiserver", hosts, func(e auditv1.Event) bool {

@@ -76,7 +76,8 @@ func TestServingCertificateIsReloaded(t *testing.T) {
 			return err
 		}
 		defer connection.Close()
-		if shown := connection.(*tls.Conn).ConnectionState().PeerCertificates[0]; !strings.HasPrefix(shown.Subject.CommonName, "renewed.example.com") {
+		if shown := connection.(*tls.Conn).ConnectionState().PeerCertificates[0]; !strings.HasPrefix(shown.Subject.CommonName,
+			"renewed.example.com") {
 			return fmt.Errorf("it shows that of %s", shown.Subject.CommonName)
 		}
 		return nil
@@ -114,7 +115,8 @@ func (a ca) client(t *testing.T, subject pkix.Name) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		Subject: subject, SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		Subject: subject, SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Minute),
+		NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
@@ -144,8 +146,10 @@ func TestCAsAreReloaded(t *testing.T) {
 		subject pkix.Name
 		headers map[string]string
 	}{
-		"client":     {key: "client-ca-file", subject: pkix.Name{CommonName: "another", Organization: []string{"system:masters"}}},
-		"aggregator": {key: "requestheader-client-ca-file", subject: pkix.Name{CommonName: "front-proxy-client"}, headers: map[string]string{"X-Remote-User": "another", "X-Remote-Group": "system:masters"}},
+		"client": {key: "client-ca-file",
+			subject: pkix.Name{CommonName: "another", Organization: []string{"system:masters"}}},
+		"aggregator": {key: "requestheader-client-ca-file", subject: pkix.Name{CommonName: "front-proxy-client"},
+			headers: map[string]string{"X-Remote-User": "another", "X-Remote-Group": "system:masters"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,12 +177,14 @@ func TestCAsAreReloaded(t *testing.T) {
 				body, err := io.ReadAll(response.Body)
 				return response.StatusCode, string(body), err
 			}
-			if code, body, err := get(t.Context()); err != nil || code != http.StatusUnauthorized && code != http.StatusForbidden {
+			if code, body, err := get(t.Context()); err != nil || code != http.StatusUnauthorized &&
+				code != http.StatusForbidden {
 				t.Fatalf("with a certificate of an unknown CA: %d %s (%v), want a refusal", code, body, err)
 			}
 			changeTrust(t.Context(), t, test.key, func(bundle string) string { return bundle + ca.pem })
 			t.Cleanup(func() {
-				changeTrust(context.Background(), t, test.key, func(bundle string) string { return strings.ReplaceAll(bundle, ca.pem, "") })
+				changeTrust(context.Background(), t, test.key,
+					func(bundle string) string { return strings.ReplaceAll(bundle, ca.pem, "") })
 			})
 			framework.WaitFor(t, "the new CA is trusted", func(ctx context.Context) error {
 				code, body, err := get(ctx)

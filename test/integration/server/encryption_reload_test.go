@@ -35,7 +35,8 @@ func newServerInTest(t *testing.T, args ...string) *framework.Server {
 	for _, section := range sections.FlagSets {
 		flags.AddFlagSet(section)
 	}
-	args = append([]string{flag, "--store-record-namespace=" + framework.NewRecordNamespace(t), "--audit-log-path=" + filepath.Join(t.TempDir(), "audit.log")}, args...)
+	args = append([]string{flag, "--store-record-namespace=" + framework.NewRecordNamespace(t),
+		"--audit-log-path=" + filepath.Join(t.TempDir(), "audit.log")}, args...)
 	if err := flags.Parse(append(framework.Cluster.Process("website-apiserver").Args()[1:], args...)); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,9 @@ func newServerInTest(t *testing.T, args ...string) *framework.Server {
 }
 
 // failedReloads counts files that could not be taken up.
-var failedReloads = regexp.MustCompile(`(?m)^apiserver_encryption_config_controller_automatic_reloads_total\{.*status="failure".*\} [1-9]`)
+var failedReloads = regexp.MustCompile(
+	`(?m)^apiserver_encryption_config_controller_automatic_reloads_total\{.*status="failure".*\} [1-9]`,
+)
 
 // TestEncryptionConfigIsReloaded rotates a key without a restart.
 func TestEncryptionConfigIsReloaded(t *testing.T) {
@@ -88,7 +91,8 @@ func TestEncryptionConfigIsReloaded(t *testing.T) {
 	websites := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1alpha1().Websites(namespace)
 	create := func(name string) {
 		t.Helper()
-		if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, name, framework.V1alpha1Replicas(0)), metav1.CreateOptions{}); err != nil {
+		if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, name, framework.V1alpha1Replicas(0)),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 // Without a key it only reads what is not encrypted.
 func encryptionConfig(keys ...string) []byte {
 	var b strings.Builder
-	b.WriteString("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [websites.mycontroller.nevermosby.io]\n  providers:\n")
+	b.WriteString("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: " +
+		"[websites.mycontroller.nevermosby.io]\n  providers:\n")
 	if len(keys) > 0 {
 		b.WriteString("  - aesgcm:\n      keys:\n")
 	}
@@ -61,7 +62,8 @@ func checkStored(t *testing.T, s *framework.Server, namespace string, want map[s
 		t.Errorf("listing %d Websites: %d, %v", len(want), len(list.Items), err)
 	}
 	for _, w := range list.Items {
-		if got, err := websites.Get(ctx, w.Name, metav1.GetOptions{}); err != nil || !strings.Contains(got.Spec.GitRepo, secret) {
+		if got, err := websites.Get(ctx, w.Name, metav1.GetOptions{}); err != nil ||
+			!strings.Contains(got.Spec.GitRepo, secret) {
 			t.Errorf("reading %s: %+v, %v", w.Name, got, err)
 		}
 	}
@@ -78,7 +80,8 @@ func TestEncryptionAtRest(t *testing.T) {
 	websites := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1alpha1().Websites(namespace)
 	create := func(name string) {
 		t.Helper()
-		if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, name, framework.V1alpha1Replicas(0)), metav1.CreateOptions{}); err != nil {
+		if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, name, framework.V1alpha1Replicas(0)),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,21 +139,25 @@ func TestRemovedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "the server refuses to list what it cannot decrypt", func(ctx context.Context) error {
-		code, body, err := framework.SecureGet(ctx, t, s.URL+"/apis/"+v1alpha1.SchemeGroupVersion.String()+"/websites?limit=1", true)
+		code, body, err := framework.SecureGet(ctx, t,
+			s.URL+"/apis/"+v1alpha1.SchemeGroupVersion.String()+"/websites?limit=1", true)
 		if err != nil {
 			return err
 		}
-		want := fmt.Sprintf("Website %s/kubia cannot be read from the store: data from the storage is not transformable revision=0: no matching key was found for the provided AES transformer", namespace)
+		want := fmt.Sprintf("Website %s/kubia cannot be read from the store: data from the storage is not transformable "+
+			"revision=0: no matching key was found for the provided AES transformer", namespace)
 		if code != http.StatusInternalServerError || !strings.Contains(body, want) {
 			return fmt.Errorf("got %d %s, want %q", code, body, want)
 		}
 		return nil
 	})
 	// Without its key, a Website can still be deleted.
-	if err := framework.StoreReadError(websites.Delete(ctx, "lost", metav1.DeleteOptions{}), namespace, "lost"); err != nil {
+	if err := framework.StoreReadError(websites.Delete(ctx, "lost", metav1.DeleteOptions{}), namespace,
+		"lost"); err != nil {
 		t.Error(err)
 	}
-	if err := websites.Delete(ctx, "lost", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true)}); err != nil {
+	if err := websites.Delete(ctx, "lost",
+		metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true)}); err != nil {
 		t.Errorf("unsafe deletion: %v", err)
 	}
 

@@ -42,11 +42,14 @@ func TestEtcdCluster(t *testing.T) {
 		e.waitReady(t, member)
 	}
 
-	flags := []string{"--etcd-servers=" + strings.Join(e.clients, ","), "--store-record-namespace=" + framework.NewRecordNamespace(t),
-		"--etcd-cafile=" + e.file("client", "ca.crt"), "--etcd-certfile=" + e.file("client", "tls.crt"), "--etcd-keyfile=" + e.file("client", "tls.key")}
+	flags := []string{"--etcd-servers=" + strings.Join(e.clients, ","),
+		"--store-record-namespace=" + framework.NewRecordNamespace(t),
+		"--etcd-cafile=" + e.file("client", "ca.crt"), "--etcd-certfile=" + e.file("client", "tls.crt"),
+		"--etcd-keyfile=" + e.file("client", "tls.key")}
 	server := &framework.Server{}
 	var err error
-	if server.Process, server.URL, err = framework.Cluster.StartAPIServer(t.Context(), "apiserver-etcdcluster", flags...); err != nil {
+	if server.Process, server.URL, err = framework.Cluster.StartAPIServer(t.Context(), "apiserver-etcdcluster",
+		flags...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -126,7 +129,8 @@ func (e *etcdCluster) replaceCA(t *testing.T, server *framework.Server) {
 // signer is the CA that signs certificates.
 func (e *etcdCluster) signer(t *testing.T) *x509.Certificate {
 	t.Helper()
-	secret, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(e.namespace).Get(t.Context(), e.certificates.Name+"-ca", metav1.GetOptions{})
+	secret, err := framework.Admin(t).Kubernetes.CoreV1().Secrets(e.namespace).Get(t.Context(), e.certificates.Name+"-ca",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +160,8 @@ type etcdCluster struct {
 
 func newEtcdCluster(t *testing.T) *etcdCluster {
 	t.Helper()
-	e := &etcdCluster{dir: t.TempDir(), namespace: framework.NewNamespace(t), now: clocktesting.NewFakePassiveClock(time.Now().Add(-age)), members: make([]*exec.Cmd, 3)}
+	e := &etcdCluster{dir: t.TempDir(), namespace: framework.NewNamespace(t),
+		now: clocktesting.NewFakePassiveClock(time.Now().Add(-age)), members: make([]*exec.Cmd, 3)}
 	var stateful appsv1.StatefulSet
 	readKind(t, framework.Path("artifacts", "ha", "etcd.yaml"), "StatefulSet", &stateful)
 	e.args = stateful.Spec.Template.Spec.Containers[0].Args
@@ -232,7 +237,8 @@ func (e *etcdCluster) writeCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"server", "client"} {
-		secret, err := e.certificates.Client.CoreV1().Secrets(e.namespace).Get(t.Context(), e.certificates.Name+"-"+name, metav1.GetOptions{})
+		secret, err := e.certificates.Client.CoreV1().Secrets(e.namespace).Get(t.Context(), e.certificates.Name+"-"+name,
+			metav1.GetOptions{})
 		if err == nil {
 			err = os.MkdirAll(filepath.Join(e.dir, name), 0o700)
 		}
@@ -249,7 +255,8 @@ func (e *etcdCluster) writeCertificates(t *testing.T) {
 func (e *etcdCluster) start(t *testing.T, member int) {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", e.certificates.Name, member)
-	replacements := []string{"/etcd-server", filepath.Join(e.dir, "server"), "/var/lib/etcd/data", filepath.Join(e.dir, name),
+	replacements := []string{"/etcd-server", filepath.Join(e.dir, "server"), "/var/lib/etcd/data",
+		filepath.Join(e.dir, name),
 		"https://0.0.0.0:2379", strings.Replace(e.clients[member], "localhost", "127.0.0.1", 1),
 		"https://0.0.0.0:2380", strings.Replace(e.peers[member], "localhost", "127.0.0.1", 1),
 		"http://0.0.0.0:2381", e.metrics[member]}

@@ -65,9 +65,12 @@ func TestPriorityAndFairness(t *testing.T) {
 			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: level.Name},
 			MatchingPrecedence:         100,
 			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
-				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: user}}},
+				Subjects: []flowcontrolv1.Subject{
+					{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: user}},
+				},
 				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
-					Verbs: []string{"list"}, APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websites"}, Namespaces: []string{namespace},
+					Verbs: []string{"list"}, APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websites"},
+					Namespaces: []string{namespace},
 				}},
 			}},
 		},
@@ -87,7 +90,8 @@ func TestPriorityAndFairness(t *testing.T) {
 	}
 	asUser := http2Client(t, new(atomic.Int32), certificate)
 	ask := func(ctx context.Context, namespace string) (flowSchema, priorityLevel string, err error) {
-		url := fmt.Sprintf("%s/apis/%s/namespaces/%s/websites", framework.Cluster.WebsiteAPIServerURL(), v1beta1.SchemeGroupVersion, namespace)
+		url := fmt.Sprintf("%s/apis/%s/namespaces/%s/websites", framework.Cluster.WebsiteAPIServerURL(),
+			v1beta1.SchemeGroupVersion, namespace)
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return "", "", err
@@ -98,7 +102,8 @@ func TestPriorityAndFairness(t *testing.T) {
 		}
 		defer response.Body.Close()
 		// Requests are sorted before anybody asks whether they are allowed.
-		return response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID), response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID), nil
+		return response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID),
+			response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID), nil
 	}
 	framework.WaitFor(t, "requests belong to the new level", func(ctx context.Context) error {
 		gotSchema, gotLevel, err := ask(ctx, namespace)

@@ -97,7 +97,8 @@ func waitStoreEvent(t *testing.T, s *framework.Server, reason string) {
 	t.Helper()
 	namespace := flagValue(t, s.Args(), "--store-record-namespace")
 	framework.WaitFor(t, "the event "+reason+" is recorded", func(ctx context.Context) error {
-		events, err := framework.Admin(t).Kubernetes.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+		events, err := framework.Admin(t).Kubernetes.EventsV1().Events(namespace).List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=" + reason})
 		if err == nil && len(events.Items) == 0 {
 			err = errors.New("there is none")
 		}
@@ -117,7 +118,8 @@ func smallDisk(t *testing.T, size string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs",
+		dir).CombinedOutput(); err != nil {
 		t.Skipf("no file system can be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {

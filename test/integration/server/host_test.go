@@ -21,7 +21,8 @@ func TestHostThatLacksPolicies(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	const name = "kube-apiserver-older"
 	older, url, err := framework.Cluster.StartKubeAPIServer(ctx, name,
-		"--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false,flowcontrol.apiserver.k8s.io/v1=false",
+		"--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,"+
+			"admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false,flowcontrol.apiserver.k8s.io/v1=false",
 		"--disable-admission-plugins=MutatingAdmissionPolicy", "--enable-priority-and-fairness=false")
 	if err != nil {
 		t.Fatal(err)
@@ -31,17 +32,20 @@ func TestHostThatLacksPolicies(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	config, err := framework.Cluster.UserConfig("system:serviceaccount:website-system:website-apiserver", "system:serviceaccounts", "system:serviceaccounts:website-system")
+	config, err := framework.Cluster.UserConfig("system:serviceaccount:website-system:website-apiserver",
+		"system:serviceaccounts", "system:serviceaccounts:website-system")
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.Host = url
 	file := framework.WriteKubeconfig(t, config)
-	s := framework.NewServer(t, "--kubeconfig="+file, "--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)
+	s := framework.NewServer(t, "--kubeconfig="+file, "--authentication-kubeconfig="+file,
+		"--authorization-kubeconfig="+file)
 
 	log := s.Log(t)
 	for _, want := range []string{
-		`Admission plugin is disabled: the host cluster does not serve the resources that it reads. Restart this server after an upgrade of the host" plugin="MutatingAdmissionPolicy"`,
+		`Admission plugin is disabled: the host cluster does not serve the resources that it reads. Restart this server ` +
+			`after an upgrade of the host" plugin="MutatingAdmissionPolicy"`,
 		`Priority and fairness is disabled`,
 	} {
 		if !strings.Contains(log, want) {
@@ -72,7 +76,8 @@ func TestPoliciesThatMayNotBeRead(t *testing.T) {
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "test-" + namespace}}
 	for _, rule := range whole.Rules {
-		rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool { return r == "mutatingadmissionpolicies" })
+		rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources),
+			func(r string) bool { return r == "mutatingadmissionpolicies" })
 		role.Rules = append(role.Rules, rule)
 	}
 	if role, err = rbac.ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
@@ -107,7 +112,8 @@ func TestPoliciesThatMayNotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := framework.WriteKubeconfig(t, config)
-	s := framework.StartServer(t, "--kubeconfig="+file, "--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)
+	s := framework.StartServer(t, "--kubeconfig="+file, "--authentication-kubeconfig="+file,
+		"--authorization-kubeconfig="+file)
 	s.WaitUnready(t, "informer-sync")
 	framework.WaitFor(t, "the log names what is missing", func(context.Context) error {
 		want := `cannot list resource "mutatingadmissionpolicies" in API group "admissionregistration.k8s.io"`
@@ -121,7 +127,8 @@ func TestPoliciesThatMayNotBeRead(t *testing.T) {
 	framework.WaitFor(t, "a write is answered", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "early"), metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "not yet ready to handle request") {
+		if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "early"), metav1.CreateOptions{}); err == nil ||
+			!strings.Contains(err.Error(), "not yet ready to handle request") {
 			return fmt.Errorf("got %v, want that it is not ready", err)
 		}
 		return nil

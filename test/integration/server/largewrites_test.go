@@ -67,8 +67,10 @@ func TestLargeWrites(t *testing.T) {
 
 	t.Logf("large writes: %d acknowledged, answers by code %v", attack.acknowledged.Load(), attack.answers())
 	latencies := others.sorted()
-	t.Logf("writes of others: %d, %d failed, median %s, 99th percentile %s, maximum %s", len(latencies), others.failed, percentile(latencies, 50), percentile(latencies, 99), percentile(latencies, 100))
-	t.Logf("memory of website-apiserver: at most %d MiB resident, of which %d MiB anonymous", memory.resident>>20, memory.anonymous>>20)
+	t.Logf("writes of others: %d, %d failed, median %s, 99th percentile %s, maximum %s", len(latencies), others.failed,
+		percentile(latencies, 50), percentile(latencies, 99), percentile(latencies, 100))
+	t.Logf("memory of website-apiserver: at most %d MiB resident, of which %d MiB anonymous", memory.resident>>20,
+		memory.anonymous>>20)
 	factor := time.Duration(1)
 	if *attackDuration < shortRun {
 		factor = shortRunFactor
@@ -134,7 +136,8 @@ func newAttack(t *testing.T, namespace string) *attack {
 	a := &attack{config: config, namespace: namespace, codes: map[int]int{}}
 	websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace)
 	framework.WaitFor(t, "the attacker may write", func(ctx context.Context) error {
-		_, err := websites.Create(ctx, framework.NewWebsite(namespace, "large", framework.WithReplicas(0)), metav1.CreateOptions{})
+		_, err := websites.Create(ctx, framework.NewWebsite(namespace, "large", framework.WithReplicas(0)),
+			metav1.CreateOptions{})
 		return err
 	})
 	if _, err := websites.Patch(t.Context(), "large", types.MergePatchType, largest(), metav1.PatchOptions{}); err != nil {
@@ -180,7 +183,8 @@ func (a *attack) run(ctx context.Context, number int) {
 	if err != nil {
 		return
 	}
-	url := fmt.Sprintf("%s/apis/%s/namespaces/%s/websites/large?fieldManager=m%d", config.Host, v1beta1.SchemeGroupVersion, a.namespace, number%3)
+	url := fmt.Sprintf("%s/apis/%s/namespaces/%s/websites/large?fieldManager=m%d", config.Host, v1beta1.SchemeGroupVersion,
+		a.namespace, number%3)
 	full := largest()
 	for i := 0; ctx.Err() == nil; i++ {
 		target, body, contentType := url, full, types.MergePatchType

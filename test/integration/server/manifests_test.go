@@ -23,19 +23,32 @@ func manifestsConfig(dir string) string {
 kind: AdmissionConfiguration
 plugins:
 - name: ValidatingAdmissionPolicy
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: %[1]s/validating}
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ValidatingAdmissionPolicyConfiguration
+    staticManifestsDir: %[1]s/validating
 - name: MutatingAdmissionPolicy
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: MutatingAdmissionPolicyConfiguration, staticManifestsDir: %[1]s/mutating}
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: MutatingAdmissionPolicyConfiguration
+    staticManifestsDir: %[1]s/mutating
 - name: ValidatingAdmissionWebhook
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: %[1]s/webhooks}
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: WebhookAdmissionConfiguration
+    staticManifestsDir: %[1]s/webhooks
 - name: MutatingAdmissionWebhook
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: %[1]s/mutating-webhooks}
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: WebhookAdmissionConfiguration
+    staticManifestsDir: %[1]s/mutating-webhooks
 `, dir)
 }
 
 // Manifests with what the API requires, and no defaults. A List has both kinds of a policy in one file.
 const (
-	manifestRule     = `{apiGroups: [mycontroller.nevermosby.io], apiVersions: [v1beta1], operations: [CREATE], resources: [websites]}`
+	manifestRule = `{apiGroups: [mycontroller.nevermosby.io], apiVersions: [v1beta1], operations: [CREATE], ` +
+		`resources: [websites]}`
 	validatingPolicy = `apiVersion: v1
 kind: List
 items:
@@ -87,12 +100,15 @@ func TestAdmissionManifests(t *testing.T) {
 	})
 	labelling := framework.NewWebhook(t, func(_ *unstructured.Unstructured, response *admissionv1.AdmissionResponse) {
 		patchType := admissionv1.PatchTypeJSONPatch
-		response.PatchType, response.Patch = &patchType, []byte(`[{"op":"add","path":"/metadata/annotations","value":{"example.com/by":"webhook"}}]`)
+		response.PatchType, response.Patch = &patchType,
+			[]byte(`[{"op":"add","path":"/metadata/annotations","value":{"example.com/by":"webhook"}}]`)
 	})
 	files := map[string]string{"validating/policy.yaml": validatingPolicy, "mutating/policy.yaml": mutatingPolicy}
 	deny, label := framework.WebhookClient(denying), framework.WebhookClient(labelling)
-	files["webhooks/webhook.yaml"] = fmt.Sprintf(webhookManifest, "Validating", "deny", *deny.URL, base64.StdEncoding.EncodeToString(deny.CABundle))
-	files["mutating-webhooks/webhook.yaml"] = fmt.Sprintf(webhookManifest, "Mutating", "label", *label.URL, base64.StdEncoding.EncodeToString(label.CABundle))
+	files["webhooks/webhook.yaml"] = fmt.Sprintf(webhookManifest, "Validating", "deny", *deny.URL,
+		base64.StdEncoding.EncodeToString(deny.CABundle))
+	files["mutating-webhooks/webhook.yaml"] = fmt.Sprintf(webhookManifest, "Mutating", "label", *label.URL,
+		base64.StdEncoding.EncodeToString(label.CABundle))
 	for name, content := range files {
 		if err := os.Mkdir(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -114,19 +130,23 @@ func TestAdmissionManifests(t *testing.T) {
 	if created.Labels["team"] != "web" || created.Annotations["example.com/by"] != "webhook" {
 		t.Errorf("created with labels %v and annotations %v", created.Labels, created.Annotations)
 	}
-	if _, err := create("large", framework.WithReplicas(3)); err == nil || !strings.Contains(err.Error(), "at most two replicas") {
+	if _, err := create("large", framework.WithReplicas(3)); err == nil ||
+		!strings.Contains(err.Error(), "at most two replicas") {
 		t.Errorf("three replicas: %v, want the message of the policy", err)
 	}
-	if _, err := create("forbidden"); err == nil || !strings.Contains(err.Error(), `admission webhook "deny.example.com" denied the request`) {
+	if _, err := create("forbidden"); err == nil || !strings.Contains(err.Error(),
+		`admission webhook "deny.example.com" denied the request`) {
 		t.Errorf("forbidden: %v, want the message of the webhook", err)
 	}
 
 	// A server that would serve without a policy does not start.
-	framework.WriteFile(t, filepath.Join(dir, "validating", "policy.yaml"), []byte(strings.Replace(validatingPolicy, "message:", "massage:", 1)))
+	framework.WriteFile(t, filepath.Join(dir, "validating", "policy.yaml"),
+		[]byte(strings.Replace(validatingPolicy, "message:", "massage:", 1)))
 	t.Run("misspelled", func(t *testing.T) {
 		wrong := framework.StartServer(t, "--admission-control-config-file="+config)
 		framework.WaitFor(t, "the server refuses a misspelled policy", func(context.Context) error {
-			if log := wrong.Log(t); !strings.Contains(log, `unknown field \"spec.validations[0].massage\"`) && !strings.Contains(log, `unknown field "spec.validations[0].massage"`) {
+			if log := wrong.Log(t); !strings.Contains(log, `unknown field \"spec.validations[0].massage\"`) &&
+				!strings.Contains(log, `unknown field "spec.validations[0].massage"`) {
 				return fmt.Errorf("its log: %s", log)
 			}
 			return nil

@@ -43,11 +43,13 @@ func TestMetricsNeedAuthorization(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{"/livez", "/readyz"} {
-				if code, body, err := framework.SecureGet(t.Context(), t, test.url+path, false); err != nil || code != http.StatusOK {
+				if code, body, err := framework.SecureGet(t.Context(), t, test.url+path, false); err != nil ||
+					code != http.StatusOK {
 					t.Errorf("GET %s without credentials = %d %s (%v), want 200", path, code, body, err)
 				}
 			}
-			if code, body, err := framework.SecureGet(t.Context(), t, test.url+"/metrics", false); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
+			if code, body, err := framework.SecureGet(t.Context(), t, test.url+"/metrics", false); err != nil ||
+				code != http.StatusForbidden && code != http.StatusUnauthorized {
 				t.Errorf("GET /metrics without credentials = %d %s (%v), want a refusal", code, body, err)
 			}
 			// The controller counts what it has seen, which may be a moment behind.

@@ -86,7 +86,8 @@ func TestMigrateStorage(t *testing.T) {
 	var old []*v1alpha1.Website
 	for i := range 40 {
 		w := framework.NewV1alpha1(namespaces[i%2], fmt.Sprintf("w%d", i), framework.V1alpha1Replicas(int32(i%3)))
-		w.UID, w.Generation, w.CreationTimestamp = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), 3, metav1.Now().Rfc3339Copy()
+		w.UID, w.Generation, w.CreationTimestamp = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), 3,
+			metav1.Now().Rfc3339Copy()
 		w.Status.AvailableReplicas = int32(i % 3)
 		old = append(old, w)
 	}
@@ -112,7 +113,8 @@ func TestMigrateStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := storagemigration.Migration{Client: metadataClient, Server: s.URL, Resource: v1beta1.SchemeGroupVersion.WithResource("websites"), ChunkSize: 5, ProgressFile: progress}
+	first := storagemigration.Migration{Client: metadataClient, Server: s.URL,
+		Resource: v1beta1.SchemeGroupVersion.WithResource("websites"), ChunkSize: 5, ProgressFile: progress}
 	if counts, err := first.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("interrupted run: %+v, %v", counts, err)
 	}
@@ -126,7 +128,8 @@ func TestMigrateStorage(t *testing.T) {
 	if !strings.HasPrefix(stdout, "40 Websites: ") || !strings.Contains(stdout, "0 failed") {
 		t.Errorf("the second run says %q, want 40 Websites and none failed", stdout)
 	}
-	for _, want := range []string{"Continuing an interrupted migration", "done=15", "done=20 total=40", "done=40 total=40"} {
+	for _, want := range []string{"Continuing an interrupted migration", "done=15", "done=20 total=40",
+		"done=40 total=40"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("the second run's log lacks %q:\n%s", want, stderr)
 		}
@@ -148,7 +151,8 @@ func TestMigrateStorage(t *testing.T) {
 		}
 	}
 
-	if stdout, _ := migrate(t, s); stdout != "40 Websites: 0 rewritten, 40 current before, 0 changed by others meanwhile, 0 failed\n" {
+	if stdout, _ := migrate(t, s); stdout != "40 Websites: 0 rewritten, 40 current before, 0 changed by others "+
+		"meanwhile, 0 failed\n" {
 		t.Errorf("a run over what is migrated says %q", stdout)
 	}
 }

@@ -42,12 +42,14 @@ func (o *ordinaryWrites) run(ctx context.Context, writer int) {
 		start := time.Now()
 		var err error
 		if i%10 == 0 {
-			_, err = o.websites.Create(context.WithoutCancel(ctx), framework.NewWebsite(o.namespace, name, framework.WithReplicas(0), func(w *v1beta1.Website) {
-				w.Annotations = map[string]string{valueAnnotation: value}
-				w.Spec.Suspend = new(true)
-			}), metav1.CreateOptions{})
+			_, err = o.websites.Create(context.WithoutCancel(ctx),
+				framework.NewWebsite(o.namespace, name, framework.WithReplicas(0), func(w *v1beta1.Website) {
+					w.Annotations = map[string]string{valueAnnotation: value}
+					w.Spec.Suspend = new(true)
+				}), metav1.CreateOptions{})
 		} else {
-			_, err = o.websites.Patch(context.WithoutCancel(ctx), name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, valueAnnotation, value), metav1.PatchOptions{})
+			_, err = o.websites.Patch(context.WithoutCancel(ctx), name, types.MergePatchType,
+				fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, valueAnnotation, value), metav1.PatchOptions{})
 		}
 		o.answered(name, value, time.Since(start), err)
 		select {

@@ -31,7 +31,8 @@ import (
 
 // rotationTime is how long certificates are rotated under load. The CA is replaced for the
 // first time after 160 seconds.
-var rotationTime = flag.Duration("rotation", 20*time.Second, "how long TestRegistration rotates certificates under load")
+var rotationTime = flag.Duration("rotation", 20*time.Second,
+	"how long TestRegistration rotates certificates under load")
 
 var registeredNames = []string{"v1alpha1.mycontroller.nevermosby.io", "v1beta1.mycontroller.nevermosby.io"}
 
@@ -75,7 +76,8 @@ func TestRegistration(t *testing.T) {
 	}
 	namespace := metav1.NamespaceDefault
 	framework.WaitFor(t, "the API is registered", func(ctx context.Context) error {
-		_, err := clients.Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, framework.NewWebsite(namespace, "kubia"), metav1.CreateOptions{})
+		_, err := clients.Websites.WebsiteV1beta1().Websites(namespace).Create(ctx, framework.NewWebsite(namespace, "kubia"),
+			metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			err = nil
 		}
@@ -98,29 +100,33 @@ func TestRegistration(t *testing.T) {
 		})
 	}
 	leaves, authorities := sets.New[string](), sets.New[string]()
-	framework.WaitWithin(t, *rotationTime+framework.WaitTimeout, "certificates are rotated", func(ctx context.Context) error {
-		secret, err := clients.Kubernetes.CoreV1().Secrets("website-system").Get(ctx, "website-apiserver-serving-cert", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		leaf, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-		if err != nil {
-			return err
-		}
-		leaves.Insert(leaf.Leaf.SerialNumber.String())
-		authorities.Insert(leaf.Leaf.Issuer.CommonName)
-		if watch.age() < *rotationTime || len(leaves) < 2 {
-			return fmt.Errorf("%d certificates by %d CAs so far", len(leaves), len(authorities))
-		}
-		return nil
-	})
+	framework.WaitWithin(t, *rotationTime+framework.WaitTimeout, "certificates are rotated",
+		func(ctx context.Context) error {
+			secret, err := clients.Kubernetes.CoreV1().Secrets("website-system").Get(ctx, "website-apiserver-serving-cert",
+				metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			leaf, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+			if err != nil {
+				return err
+			}
+			leaves.Insert(leaf.Leaf.SerialNumber.String())
+			authorities.Insert(leaf.Leaf.Issuer.CommonName)
+			if watch.age() < *rotationTime || len(leaves) < 2 {
+				return fmt.Errorf("%d certificates by %d CAs so far", len(leaves), len(authorities))
+			}
+			return nil
+		})
 	stopLoad()
 	load.Wait()
-	t.Logf("%d requests, %d failed; %d certificates by %d CAs in %s", requests.Load(), failures.Load(), len(leaves), len(authorities), watch.age().Round(time.Second))
+	t.Logf("%d requests, %d failed; %d certificates by %d CAs in %s", requests.Load(), failures.Load(), len(leaves),
+		len(authorities), watch.age().Round(time.Second))
 	watch.stopAndCheck(t)
 
 	t.Run("uninstall", func(t *testing.T) {
-		output, err := exec.CommandContext(ctx, server.Args()[0], "uninstall", "--minimum-age=0", "--kubeconfig="+cluster.Kubeconfig(), service).CombinedOutput()
+		output, err := exec.CommandContext(ctx, server.Args()[0], "uninstall", "--minimum-age=0",
+			"--kubeconfig="+cluster.Kubeconfig(), service).CombinedOutput()
 		if err != nil || !strings.Contains(string(output), "deleted APIService "+registeredNames[1]) {
 			t.Fatalf("uninstall: %v: %s", err, output)
 		}
@@ -168,7 +174,8 @@ func registered(ctx context.Context, t *testing.T, client aggregatorv1.APIServic
 func disabled(t *testing.T, client kubernetes.Interface, value string) {
 	t.Helper()
 	patch := `{"metadata":{"annotations":{"mycontroller.nevermosby.io/registration":` + value + `}}}`
-	if _, err := client.CoreV1().Services("website-system").Patch(t.Context(), "website-apiserver", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := client.CoreV1().Services("website-system").Patch(t.Context(), "website-apiserver", types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

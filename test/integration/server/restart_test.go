@@ -32,7 +32,8 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 	go func() {
 		defer close(acknowledged)
 		for i := 0; ; i++ {
-			w, err := websites.Create(ctx, framework.NewV1alpha1(namespace, fmt.Sprintf("w%d", i), framework.V1alpha1Replicas(0)), metav1.CreateOptions{})
+			w, err := websites.Create(ctx, framework.NewV1alpha1(namespace, fmt.Sprintf("w%d", i),
+				framework.V1alpha1Replicas(0)), metav1.CreateOptions{})
 			if err != nil {
 				return
 			}
@@ -80,7 +81,8 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 	})
 	t.Cleanup(watcher.Stop)
 	if event := framework.NextEvent(t, watcher); !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
-		t.Errorf("watching from the beginning after a restart = %s %+v, want that the version has expired", event.Type, event.Object)
+		t.Errorf("watching from the beginning after a restart = %s %+v, want that the version has expired",
+			event.Type, event.Object)
 	}
 	// The controller's watches must have survived as well.
 	framework.WaitAvailable(t, framework.MustCreate(t, framework.NewV1alpha1(namespace, "after")), 1)
@@ -154,7 +156,8 @@ func TestStartForbidsNothing(t *testing.T) {
 
 // list requests all Websites, and returns 0 without an answer.
 func list(ctx context.Context, client *http.Client, host string) (code int, body string) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/apis/mycontroller.nevermosby.io/v1beta1/websites?limit=1", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		host+"/apis/mycontroller.nevermosby.io/v1beta1/websites?limit=1", nil)
 	if err != nil {
 		return 0, err.Error()
 	}

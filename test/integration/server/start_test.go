@@ -55,7 +55,8 @@ func servesAllButWebsites(t *testing.T, url, why string) {
 		"/openapi/v2": "mycontroller",
 		"/openapi/v3/apis/mycontroller.nevermosby.io/v1beta1": "WebsiteSpec",
 	} {
-		if code, body, err := framework.SecureGet(t.Context(), t, url+path, true); err != nil || code != http.StatusOK || !strings.Contains(body, want) {
+		if code, body, err := framework.SecureGet(t.Context(), t, url+path, true); err != nil || code != http.StatusOK ||
+			!strings.Contains(body, want) {
 			t.Errorf("GET %s without etcd = %d (%v) %.200s, want 200 and %s", path, code, err, body, want)
 		}
 	}
@@ -66,7 +67,8 @@ func servesAllButWebsites(t *testing.T, url, why string) {
 		}
 		return err
 	})
-	if _, metrics, err := framework.SecureGet(t.Context(), t, url+"/metrics", true); err != nil || !strings.Contains(metrics, "website_apiserver_embedded_etcd_running 0") {
+	if _, metrics, err := framework.SecureGet(t.Context(), t, url+"/metrics", true); err != nil ||
+		!strings.Contains(metrics, "website_apiserver_embedded_etcd_running 0") {
 		t.Errorf("the metrics (%v) lack website_apiserver_embedded_etcd_running 0", err)
 	}
 }

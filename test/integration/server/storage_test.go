@@ -95,7 +95,8 @@ func TestContentTypes(t *testing.T) {
 			if got.UID != w.UID || got.Spec.GitRepo != w.Spec.GitRepo || *got.Spec.Replicas != *w.Spec.Replicas {
 				t.Errorf("got %+v, want %+v", got, w)
 			}
-			result := client.WebsiteV1alpha1().RESTClient().Get().Namespace(namespace).Resource("websites").Name(w.Name).Do(t.Context())
+			result := client.WebsiteV1alpha1().RESTClient().Get().Namespace(namespace).Resource("websites").
+				Name(w.Name).Do(t.Context())
 			var answered string
 			if result.ContentType(&answered); answered != contentType {
 				t.Errorf("content type = %s, want %s", answered, contentType)

@@ -100,14 +100,16 @@ func TestShutdownEndsSyncWaits(t *testing.T) {
 	t.Parallel()
 	namespace, s := framework.NewNamespace(t), framework.NewServer(t)
 	c := newSyncClient(t, s, namespace)
-	if _, err := c.websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia"), metav1.CreateOptions{}); err != nil {
+	if _, err := c.websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	replies := c.wait(t.Context(), t)
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if r := <-replies; r.err != nil || r.code != http.StatusServiceUnavailable || r.retryAfter == "" || !strings.Contains(r.body, "repeat it to wait on") {
+	if r := <-replies; r.err != nil || r.code != http.StatusServiceUnavailable || r.retryAfter == "" ||
+		!strings.Contains(r.body, "repeat it to wait on") {
 		t.Errorf("the wait ended with %+v, want 503 and Retry-After", r)
 	}
 	if exit, err := s.Wait(t.Context()); err != nil || exit.Code != 0 {
@@ -120,7 +122,8 @@ func TestDisconnectEndsSyncWaits(t *testing.T) {
 	t.Parallel()
 	namespace, s := framework.NewNamespace(t), framework.NewServer(t)
 	c := newSyncClient(t, s, namespace)
-	if _, err := c.websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia"), metav1.CreateOptions{}); err != nil {
+	if _, err := c.websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, leave := context.WithCancel(t.Context())
@@ -158,7 +161,8 @@ func TestSyncWithTwoReplicas(t *testing.T) {
 	}
 	second := &framework.Server{Store: first.Store}
 	var err error
-	if second.Process, second.URL, err = framework.Cluster.StartAPIServer(t.Context(), "apiserver-second-replica", flags...); err != nil {
+	if second.Process, second.URL, err = framework.Cluster.StartAPIServer(t.Context(), "apiserver-second-replica",
+		flags...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -172,7 +176,8 @@ func TestSyncWithTwoReplicas(t *testing.T) {
 	second.WaitOpen(t)
 
 	here, there := newSyncClient(t, first, namespace), newSyncClient(t, second, namespace)
-	if _, err := here.websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia"), metav1.CreateOptions{}); err != nil {
+	if _, err := here.websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	replies := here.wait(t.Context(), t)
@@ -182,17 +187,20 @@ func TestSyncWithTwoReplicas(t *testing.T) {
 	}
 	joined := v1beta1.WebsiteSyncRequest{}
 	r := there.post(t.Context(), "")
-	if err := json.Unmarshal([]byte(r.body), &joined); err != nil || r.code != http.StatusAccepted || joined.ID != recorded.Status.Sync.LastRequest.ID {
+	if err := json.Unmarshal([]byte(r.body), &joined); err != nil || r.code != http.StatusAccepted ||
+		joined.ID != recorded.Status.Sync.LastRequest.ID {
 		t.Errorf("the other replica answered %+v, want the request that it joined", r)
 	}
 	requested := recorded.Status.Sync.LastRequest.ID
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"sync": map[string]any{"startedID": requested, "lastCompleted": v1beta1.WebsiteSyncCompletion{
-		ID: requested, Time: metav1.Now(), Result: v1beta1.SyncSucceeded,
-	}}}})
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"sync": map[string]any{"startedID": requested,
+		"lastCompleted": v1beta1.WebsiteSyncCompletion{
+			ID: requested, Time: metav1.Now(), Result: v1beta1.SyncSucceeded,
+		}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := there.websites.Patch(t.Context(), "kubia", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := there.websites.Patch(t.Context(), "kubia", types.MergePatchType, patch, metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	if r := <-replies; r.err != nil || r.code != http.StatusOK {

@@ -18,7 +18,8 @@ func TestTracing(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	collector := tracecollector.Start(t)
 	s := framework.NewServer(t, "--tracing-config-file="+collector.WriteConfig(t, 1_000_000))
-	if _, err := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
+	if _, err := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(),
+		framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "the collector has the spans of the request", func(context.Context) error {

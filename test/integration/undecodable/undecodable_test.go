@@ -43,7 +43,8 @@ func TestUndecodableWebsite(t *testing.T) {
 	if err := framework.StoreReadError(err, namespace, "bad"); err != nil {
 		t.Errorf("reading it: %v", err)
 	}
-	_, err = websites.Patch(ctx, "bad", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err = websites.Patch(ctx, "bad", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{})
 	if err := framework.StoreReadError(err, namespace, "bad"); err != nil {
 		t.Errorf("changing it: %v", err)
 	}
@@ -51,7 +52,8 @@ func TestUndecodableWebsite(t *testing.T) {
 		t.Errorf("deleting it: %v", err)
 	}
 	log, err := os.ReadFile(framework.Cluster.Process("website-apiserver").LogFile())
-	if want := fmt.Sprintf("Website %s/bad cannot be read from the store", namespace); err != nil || !strings.Contains(string(log), want) {
+	if want := fmt.Sprintf("Website %s/bad cannot be read from the store", namespace); err != nil ||
+		!strings.Contains(string(log), want) {
 		t.Errorf("the log does not contain %q (%v)", want, err)
 	}
 	if _, err := websites.Get(ctx, "good", metav1.GetOptions{}); err != nil {
@@ -61,7 +63,8 @@ func TestUndecodableWebsite(t *testing.T) {
 		t.Errorf("listing another namespace: %v", err)
 	}
 	framework.MustCreate(t, framework.NewV1alpha1(other, "meanwhile"))
-	if _, err := admin.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "bad-website", metav1.GetOptions{}); err != nil {
+	if _, err := admin.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "bad-website",
+		metav1.GetOptions{}); err != nil {
 		t.Errorf("reading the Deployment of the Website: %v", err)
 	}
 
@@ -74,7 +77,8 @@ func TestUndecodableWebsite(t *testing.T) {
 			return err
 		}
 		for _, condition := range ns.Status.Conditions {
-			if condition.Type == corev1.NamespaceDeletionContentFailure && condition.Status == corev1.ConditionTrue && strings.Contains(condition.Message, namespace+"/bad") {
+			if condition.Type == corev1.NamespaceDeletionContentFailure && condition.Status == corev1.ConditionTrue &&
+				strings.Contains(condition.Message, namespace+"/bad") {
 				return nil
 			}
 		}
@@ -83,7 +87,8 @@ func TestUndecodableWebsite(t *testing.T) {
 
 	deleteUnsafely(t, namespace)
 	framework.WaitFor(t, "the namespace is gone", func(ctx context.Context) error {
-		if _, err := admin.Kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := admin.Kubernetes.CoreV1().Namespaces().Get(ctx, namespace,
+			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("namespace: %v, want NotFound", err)
 		}
 		return nil
@@ -122,5 +127,10 @@ func deleteUnsafely(t *testing.T, namespace string) {
 	if err := websites.Delete(ctx, "bad", dryRun); err != nil {
 		t.Errorf("dry run: %v", err)
 	}
-	framework.Kubectl(t, "delete", "--raw", fmt.Sprintf("/apis/%s/namespaces/%s/websites/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true", v1beta1.SchemeGroupVersion, namespace))
+	framework.Kubectl(
+		t, "delete", "--raw", fmt.Sprintf(
+			"/apis/%s/namespaces/%s/websites/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true",
+			v1beta1.SchemeGroupVersion, namespace,
+		),
+	)
 }

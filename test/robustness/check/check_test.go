@@ -80,7 +80,8 @@ func TestViolations(t *testing.T) {
 		},
 		"a write is stored twice": {
 			change: func(h *history.History) { h.Changes[3].Object.Value = "v30" },
-			want:   []string{AcknowledgedWrite, Linearizability, ListSnapshot, LostUpdate, Truth, UnexplainedChange, WatchEvent, WatchInitial},
+			want: []string{AcknowledgedWrite, Linearizability, ListSnapshot, LostUpdate, Truth, UnexplainedChange,
+				WatchEvent, WatchInitial},
 		},
 		"an update replaces what its client had not read": {
 			change: func(h *history.History) { operation(h, 70).Request.Precondition = 30 },

@@ -53,7 +53,8 @@ func model() porcupine.Model {
 
 func (i step) apply(s state) (bool, state) {
 	if i.restores() {
-		return i.change.Revision > s.revision, state{exists: !i.change.Deleted, object: i.change.Object, revision: i.change.Revision}
+		return i.change.Revision > s.revision,
+			state{exists: !i.change.Deleted, object: i.change.Object, revision: i.change.Revision}
 	}
 	o := i.operation
 	if o.Outcome == history.Refused {
@@ -132,14 +133,16 @@ func operations(h *history.History, t *truth) map[string][]porcupine.Operation {
 		case o.Outcome == history.Unknown:
 			returned = max(o.Call, s.change.Observed)
 		}
-		byName[o.Name] = append(byName[o.Name], porcupine.Operation{ClientId: o.Client, Input: s, Call: o.Call, Return: returned})
+		byName[o.Name] = append(byName[o.Name], porcupine.Operation{ClientId: o.Client, Input: s, Call: o.Call,
+			Return: returned})
 	}
 	for _, r := range h.Restores {
 		for name, changes := range t.byName {
 			for i := range changes {
 				// Clients have positive numbers.
 				if c := &changes[i]; c.Restored && c.Revision == r.Revision {
-					byName[name] = append(byName[name], porcupine.Operation{Input: step{change: c}, Call: r.Stopped, Return: r.Accepted})
+					byName[name] = append(byName[name],
+						porcupine.Operation{Input: step{change: c}, Call: r.Stopped, Return: r.Accepted})
 				}
 			}
 		}
@@ -155,7 +158,8 @@ func checkLinearizable(h *history.History, t *truth) []Violation {
 	byName := operations(h, t)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		if result := porcupine.CheckOperationsTimeout(model(), byName[name], linearizabilityTimeout); result != porcupine.Ok {
-			violations = append(violations, violationf(Linearizability, name, "the %d operations on %s have no order that explains their answers (%s)", len(byName[name]), name, result))
+			violations = append(violations, violationf(Linearizability, name,
+				"the %d operations on %s have no order that explains their answers (%s)", len(byName[name]), name, result))
 		}
 	}
 	return violations

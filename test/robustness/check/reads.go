@@ -45,14 +45,16 @@ func checkGets(h *history.History, t *truth) []Violation {
 				continue
 			}
 			if end := t.until(c.Object); end <= want {
-				violations = append(violations, violationf(StaleRead, o.Name, "%s returned revision %d, which was replaced at %d, before revision %d", o, c.Revision, end, want))
+				violations = append(violations, violationf(StaleRead, o.Name,
+					"%s returned revision %d, which was replaced at %d, before revision %d", o, c.Revision, end, want))
 			}
 			if o.Request.ResourceVersion == "0" {
 				violations = append(violations, monotonic(h, last, o, o.Object.Revision)...)
 			}
 		case o.Reason == history.NotFound:
 			if end := t.absentUntil(o.Name); end <= want {
-				violations = append(violations, violationf(StaleRead, o.Name, "%s found nothing, but the object exists since %d, and the read must reflect %d", o, end, want))
+				violations = append(violations, violationf(StaleRead, o.Name,
+					"%s found nothing, but the object exists since %d, and the read must reflect %d", o, end, want))
 			}
 		}
 	}
@@ -70,7 +72,8 @@ func monotonic(h *history.History, last map[reader]int64, o *history.Operation, 
 	before := last[key]
 	last[key] = max(before, revision)
 	if revision < before {
-		return []Violation{violationf(Monotonic, o.Name, "%s returned revision %d after the same client had read %d", o, revision, before)}
+		return []Violation{violationf(Monotonic, o.Name, "%s returned revision %d after the same client had read %d", o,
+			revision, before)}
 	}
 	return nil
 }
@@ -94,9 +97,11 @@ func checkLists(h *history.History, t *truth) []Violation {
 		want, revision := oldest(t, o), o.Page.Revision
 		switch {
 		case o.Request.Exact && revision != want:
-			violations = append(violations, violationf(ListSnapshot, "", "%s returned revision %d, want exactly %d", o, revision, want))
+			violations = append(violations, violationf(ListSnapshot, "", "%s returned revision %d, want exactly %d", o,
+				revision, want))
 		case revision < want:
-			violations = append(violations, violationf(StaleRead, "", "%s returned revision %d, but must reflect %d", o, revision, want))
+			violations = append(violations, violationf(StaleRead, "", "%s returned revision %d, but must reflect %d", o,
+				revision, want))
 		}
 		if o.Request.ResourceVersion == "0" {
 			violations = append(violations, monotonic(h, last, o, revision)...)
@@ -116,14 +121,17 @@ func checkPages(pages []*history.Operation, t *truth) []Violation {
 	var got []history.Object
 	for i, o := range pages {
 		if o.Page.Revision != first.Page.Revision {
-			return []Violation{violationf(ListPages, "", "%s is of revision %d, its first page of %d", o, o.Page.Revision, first.Page.Revision)}
+			return []Violation{violationf(ListPages, "", "%s is of revision %d, its first page of %d", o, o.Page.Revision,
+				first.Page.Revision)}
 		}
 		got = append(got, o.Page.Items...)
 		if o.Page.More && int64(len(o.Page.Items)) != o.Request.Limit {
-			return []Violation{violationf(ListPages, "", "page %d of %s has %d objects, want %d, as there are more", i, o, len(o.Page.Items), o.Request.Limit)}
+			return []Violation{violationf(ListPages, "", "page %d of %s has %d objects, want %d, as there are more", i, o,
+				len(o.Page.Items), o.Request.Limit)}
 		}
 		if o.Page.Remaining != nil && *o.Page.Remaining != int64(len(want)-len(got)) {
-			return []Violation{violationf(ListPages, "", "page %d of %s says that %d objects remain, want %d", i, o, *o.Page.Remaining, len(want)-len(got))}
+			return []Violation{violationf(ListPages, "", "page %d of %s says that %d objects remain, want %d", i, o,
+				*o.Page.Remaining, len(want)-len(got))}
 		}
 	}
 	check := ListSnapshot
@@ -133,13 +141,16 @@ func checkPages(pages []*history.Operation, t *truth) []Violation {
 	for i, o := range got {
 		switch {
 		case i >= len(want):
-			return []Violation{violationf(check, o.Name, "%s contains %+v, which does not exist at revision %d", first, o, first.Page.Revision)}
+			return []Violation{violationf(check, o.Name, "%s contains %+v, which does not exist at revision %d", first, o,
+				first.Page.Revision)}
 		case o != want[i]:
-			return []Violation{violationf(check, o.Name, "%s contains %+v as object %d, want %+v at revision %d", first, o, i, want[i], first.Page.Revision)}
+			return []Violation{violationf(check, o.Name, "%s contains %+v as object %d, want %+v at revision %d", first, o, i,
+				want[i], first.Page.Revision)}
 		}
 	}
 	if end := pages[len(pages)-1]; !end.Page.More && len(got) != len(want) {
-		return []Violation{violationf(check, want[len(got)].Name, "%s has %d objects, want %d at revision %d; %s is missing", first, len(got), len(want), first.Page.Revision, want[len(got)].Name)}
+		return []Violation{violationf(check, want[len(got)].Name, "%s has %d objects, want %d at revision %d; %s is missing",
+			first, len(got), len(want), first.Page.Revision, want[len(got)].Name)}
 	}
 	return nil
 }

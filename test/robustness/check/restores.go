@@ -18,7 +18,8 @@ func restoresBefore(h *history.History, moment int64) (n int) {
 
 // spansRestore returns whether an operation may have been answered before a restore or after it.
 func spansRestore(h *history.History, o *history.Operation) bool {
-	return slices.ContainsFunc(h.Restores, func(r history.Restore) bool { return o.Call < r.Accepted && o.Return > r.Stopped })
+	return slices.ContainsFunc(h.Restores,
+		func(r history.Restore) bool { return o.Call < r.Accepted && o.Return > r.Stopped })
 }
 
 // nextRestore returns the revision of the first restore after a revision.
@@ -38,27 +39,32 @@ func checkRestores(h *history.History, t *truth) []Violation {
 	for _, r := range h.Restores {
 		for _, c := range h.Changes {
 			if c.Observed < r.Stopped && c.Revision >= r.Revision {
-				violations = append(violations, violationf(RestoredState, c.Object.Name, "%s was stored before the restore to revision %d, which continues from %d", describe(&c), r.Snapshot, r.Revision))
+				violations = append(violations, violationf(RestoredState, c.Object.Name,
+					"%s was stored before the restore to revision %d, which continues from %d", describe(&c), r.Snapshot, r.Revision))
 			}
 		}
 		if want := t.snapshot(r.Snapshot, ""); !slices.Equal(r.Objects, want) {
-			violations = append(violations, violationf(RestoredState, "", "the store restored to revision %d has %+v, want %+v", r.Snapshot, r.Objects, want))
+			violations = append(violations, violationf(RestoredState, "", "the store restored to revision %d has %+v, want %+v",
+				r.Snapshot, r.Objects, want))
 		}
 		for i := range h.Operations {
 			o := &h.Operations[i]
 			switch {
 			case o.Return >= r.Accepted:
 			case o.Call > r.Closed && o.Outcome != history.Unknown:
-				violations = append(violations, violationf(ClosedStore, o.Name, "%s was answered (%s %s) before the restored store was accepted", o, o.Outcome, o.Reason))
+				violations = append(violations, violationf(ClosedStore, o.Name,
+					"%s was answered (%s %s) before the restored store was accepted", o, o.Outcome, o.Reason))
 			case o.Page != nil && o.Page.Revision >= r.Revision:
-				violations = append(violations, violationf(ClosedStore, o.Name, "%s returned revision %d of the restored store, which was not accepted", o, o.Page.Revision))
+				violations = append(violations, violationf(ClosedStore, o.Name,
+					"%s returned revision %d of the restored store, which was not accepted", o, o.Page.Revision))
 			}
 		}
 		for i := range h.Watches {
 			w := &h.Watches[i]
 			for _, e := range w.Events {
 				if e.At < r.Accepted && e.Object.Revision >= r.Revision {
-					violations = append(violations, violationf(ClosedStore, e.Object.Name, "%s reported revision %d of the restored store, which was not accepted", w, e.Object.Revision))
+					violations = append(violations, violationf(ClosedStore, e.Object.Name,
+						"%s reported revision %d of the restored store, which was not accepted", w, e.Object.Revision))
 					break
 				}
 			}

@@ -22,12 +22,14 @@ func restored() *history.History {
 		Stopped: at(90), Closed: at(93), Accepted: at(99),
 	}}
 	h.Changes = append(h.Changes,
-		moment(change(a1010), 110), moment(history.Change{Revision: 1020, Object: b20, Deleted: true}, 120), moment(change(b1030), 130))
+		moment(change(a1010), 110), moment(history.Change{Revision: 1020, Object: b20, Deleted: true}, 120),
+		moment(change(b1030), 130))
 	update := write(history.Update, a1010, 40)
 	update.Call, update.Return = at(107), at(112)
 	deletion := history.Operation{
-		ID: 1020, Target: history.Balanced, Verb: history.Delete, Name: "b", Outcome: history.OK, Object: &history.Object{Name: "b", UID: "b1"},
-		Call: at(117), Return: at(122),
+		ID: 1020, Target: history.Balanced, Verb: history.Delete, Name: "b", Outcome: history.OK,
+		Object: &history.Object{Name: "b", UID: "b1"},
+		Call:   at(117), Return: at(122),
 	}
 	create := write(history.Create, b1030, 0)
 	create.Call, create.Return = at(127), at(132)
@@ -81,7 +83,8 @@ func TestRestores(t *testing.T) {
 		},
 		"the revision goes back": {
 			change: func(h *history.History) { h.Restores[0].Revision = 60 },
-			want:   []string{ClosedStore, Linearizability, ListPages, ListSnapshot, LostUpdate, RestoredState, StaleRead, WatchInitial, WatchRestore},
+			want: []string{ClosedStore, Linearizability, ListPages, ListSnapshot, LostUpdate, RestoredState, StaleRead,
+				WatchInitial, WatchRestore},
 		},
 		"a closed server answers": {
 			change: func(h *history.History) {

@@ -45,8 +45,9 @@ func change(o history.Object) history.Change {
 // read is an operation that takes 2 ms.
 func read(id int, verb history.Verb, call int64, version string) history.Operation {
 	return history.Operation{
-		ID: id, Client: 1, Target: "server", Verb: verb, Outcome: history.OK, Request: history.Request{ResourceVersion: version},
-		Call: at(call), Return: at(call + 2),
+		ID: id, Client: 1, Target: "server", Verb: verb, Outcome: history.OK,
+		Request: history.Request{ResourceVersion: version},
+		Call:    at(call), Return: at(call + 2),
 	}
 }
 
@@ -74,8 +75,9 @@ func bookmark(revision int64) history.Event {
 // sound returns a history without a violation.
 func sound() *history.History {
 	deletion := history.Operation{
-		ID: 50, Target: history.Balanced, Verb: history.Delete, Name: "b", Outcome: history.OK, Object: &history.Object{Name: "b", UID: "b1"},
-		Call: at(47), Return: at(53),
+		ID: 50, Target: history.Balanced, Verb: history.Delete, Name: "b", Outcome: history.OK,
+		Object: &history.Object{Name: "b", UID: "b1"},
+		Call:   at(47), Return: at(53),
 	}
 	absent := get(104, 54, "", b60)
 	absent.Outcome, absent.Reason, absent.Object = history.Refused, history.NotFound, nil
@@ -107,7 +109,8 @@ func sound() *history.History {
 				event(history.Deleted, b20, 50), event(history.Added, b60, 60), bookmark(65), event(history.Modified, a70, 70),
 			}},
 			{ID: 202, From: 5, Tier: "x", Events: []history.Event{
-				event(history.Added, a10, 10), event(history.Modified, a30, 30), event(history.Deleted, a30, 40), event(history.Added, b60, 60),
+				event(history.Added, a10, 10), event(history.Modified, a30, 30), event(history.Deleted, a30, 40),
+				event(history.Added, b60, 60),
 			}},
 			{ID: 203, Call: at(42), Initial: true, Events: []history.Event{
 				event(history.Added, a40, 40), event(history.Added, b20, 20), initialEnd, event(history.Deleted, b20, 50),

@@ -76,7 +76,8 @@ func (t *truth) snapshot(revision int64, tier string) []history.Object {
 // at returns the last change of an object up to a revision, or nil.
 func (t *truth) at(name string, revision int64) *history.Change {
 	changes := t.byName[name]
-	i, found := slices.BinarySearchFunc(changes, revision, func(c history.Change, r int64) int { return cmp.Compare(c.Revision, r) })
+	i, found := slices.BinarySearchFunc(changes, revision,
+		func(c history.Change, r int64) int { return cmp.Compare(c.Revision, r) })
 	if !found {
 		i--
 	}
@@ -133,7 +134,8 @@ func (t *truth) absentUntil(name string) int64 {
 // moment.
 func (t *truth) committed(moment int64) int64 {
 	// Changes are received in the order of their revisions.
-	i, _ := slices.BinarySearchFunc(t.changes, moment, func(c history.Change, m int64) int { return cmp.Compare(c.Observed, m) })
+	i, _ := slices.BinarySearchFunc(t.changes, moment,
+		func(c history.Change, m int64) int { return cmp.Compare(c.Observed, m) })
 	if i == 0 {
 		return 0
 	}
@@ -180,7 +182,8 @@ func (t *truth) expected(tier string) []history.Event {
 
 // after returns the index of the first event after a revision.
 func after(events []history.Event, revision int64) int {
-	i, found := slices.BinarySearchFunc(events, revision, func(e history.Event, r int64) int { return cmp.Compare(e.Object.Revision, r) })
+	i, found := slices.BinarySearchFunc(events, revision,
+		func(e history.Event, r int64) int { return cmp.Compare(e.Object.Revision, r) })
 	if found {
 		i++
 	}

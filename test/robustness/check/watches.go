@@ -35,16 +35,19 @@ func checkInitial(w *history.Watch, t *truth) (rest []history.Event, from int64,
 			state[o.Name] = o
 		case event.EndOfInitial:
 			if oldest := t.committed(w.Call); o.Revision < oldest {
-				return nil, 0, []Violation{violationf(WatchInitial, "", "%s started at revision %d, but must reflect %d", w, o.Revision, oldest)}
+				return nil, 0, []Violation{violationf(WatchInitial, "", "%s started at revision %d, but must reflect %d", w,
+					o.Revision, oldest)}
 			}
 			want := t.snapshot(o.Revision, w.Tier)
 			for _, object := range want {
 				if state[object.Name] != object {
-					return nil, 0, []Violation{violationf(WatchInitial, object.Name, "%s reported %+v before its bookmark at %d, want %+v", w, state[object.Name], o.Revision, object)}
+					return nil, 0, []Violation{violationf(WatchInitial, object.Name,
+						"%s reported %+v before its bookmark at %d, want %+v", w, state[object.Name], o.Revision, object)}
 				}
 			}
 			if len(state) != len(want) {
-				return nil, 0, []Violation{violationf(WatchInitial, "", "%s reported %d objects before its bookmark at %d, want %d", w, len(state), o.Revision, len(want))}
+				return nil, 0, []Violation{violationf(WatchInitial, "", "%s reported %d objects before its bookmark at %d, want %d",
+					w, len(state), o.Revision, len(want))}
 			}
 			return w.Events[i+1:], o.Revision, nil
 		}
@@ -78,7 +81,8 @@ func checkStream(h *history.History, w *history.Watch, t *truth, events []histor
 		missing := next < len(expected) && want.Object.Revision <= o.Revision
 		switch {
 		case o.Revision >= restore:
-			return violated(WatchRestore, o, "%s at %d follows revision %d, and the store was restored at %d", event.Type, o.Revision, last, restore)
+			return violated(WatchRestore, o, "%s at %d follows revision %d, and the store was restored at %d", event.Type,
+				o.Revision, last, restore)
 		case event.Type == history.Bookmark && o.Revision < last:
 			return violated(WatchOrder, o, "the bookmark at %d follows revision %d", o.Revision, last)
 		case event.Type == history.Bookmark && missing:
@@ -86,7 +90,8 @@ func checkStream(h *history.History, w *history.Watch, t *truth, events []histor
 			if reports(events[i+1:], want.Object.Revision) {
 				check = WatchBookmark
 			}
-			return violated(check, want.Object, "the bookmark at %d precedes %s of %s at %d", o.Revision, want.Type, want.Object.Name, want.Object.Revision)
+			return violated(check, want.Object, "the bookmark at %d precedes %s of %s at %d", o.Revision, want.Type,
+				want.Object.Name, want.Object.Revision)
 		case event.Type == history.Bookmark:
 		case o.Revision <= last && reports(events[:i], o.Revision):
 			return violated(WatchDuplicate, o, "%s of %s at %d was reported twice", event.Type, o.Name, o.Revision)
@@ -97,7 +102,8 @@ func checkStream(h *history.History, w *history.Watch, t *truth, events []histor
 			if reports(events[i+1:], want.Object.Revision) {
 				check = WatchOrder
 			}
-			return violated(check, want.Object, "%s of %s at %d was not reported; %s of %s at %d was", want.Type, want.Object.Name, want.Object.Revision, event.Type, o.Name, o.Revision)
+			return violated(check, want.Object, "%s of %s at %d was not reported; %s of %s at %d was", want.Type,
+				want.Object.Name, want.Object.Revision, event.Type, o.Name, o.Revision)
 		case !missing && t.exactly(o.Name, o.Revision) != nil:
 			return violated(WatchFilter, o, "%s of %s at %d is not selected", event.Type, o.Name, o.Revision)
 		case !missing:

@@ -83,33 +83,44 @@ func checkWrites(h *history.History, t *truth) []Violation {
 		if o.Outcome == history.OK {
 			switch {
 			case c == nil:
-				violations = append(violations, violationf(AcknowledgedWrite, o.Name, "%s was acknowledged, but etcd never stored it", o))
+				violations = append(
+					violations, violationf(AcknowledgedWrite, o.Name, "%s was acknowledged, but etcd never stored it", o),
+				)
 				continue
 			case o.Verb != history.Delete && *o.Object != c.Object:
-				violations = append(violations, violationf(AcknowledgedWrite, o.Name, "%s was answered with %+v, but etcd stored %+v", o, *o.Object, c.Object))
+				violations = append(
+					violations, violationf(AcknowledgedWrite, o.Name, "%s was answered with %+v, but etcd stored %+v", o,
+						*o.Object, c.Object),
+				)
 			}
 		}
 		if c == nil {
 			continue
 		}
 		if c.Observed < o.Call {
-			violations = append(violations, violationf(UnexplainedChange, o.Name, "revision %d was stored before %s, which made it, was called", c.Revision, o))
+			violations = append(violations, violationf(UnexplainedChange, o.Name,
+				"revision %d was stored before %s, which made it, was called", c.Revision, o))
 		}
 		previous := t.at(o.Name, c.Revision-1)
-		if want := o.Request.Precondition; want != 0 && (previous == nil || previous.Deleted || previous.Object.Revision != want) {
-			violations = append(violations, violationf(LostUpdate, o.Name, "%s required revision %d, but replaced %s", o, want, describe(previous)))
+		if want := o.Request.Precondition; want != 0 &&
+			(previous == nil || previous.Deleted || previous.Object.Revision != want) {
+			violations = append(violations, violationf(LostUpdate, o.Name, "%s required revision %d, but replaced %s", o, want,
+				describe(previous)))
 		}
 	}
 	values := map[string]int64{}
 	for _, c := range h.Changes {
 		if e.cause[c.Revision] == nil {
-			violations = append(violations, violationf(UnexplainedChange, c.Object.Name, "no operation accounts for %s", describe(&c)))
+			violations = append(
+				violations, violationf(UnexplainedChange, c.Object.Name, "no operation accounts for %s", describe(&c)),
+			)
 		}
 		if c.Deleted {
 			continue
 		}
 		if first, twice := values[c.Object.Value]; twice {
-			violations = append(violations, violationf(UnexplainedChange, c.Object.Name, "one write was stored twice, at revisions %d and %d", first, c.Revision))
+			violations = append(violations, violationf(UnexplainedChange, c.Object.Name,
+				"one write was stored twice, at revisions %d and %d", first, c.Revision))
 		}
 		values[c.Object.Value] = c.Revision
 	}

@@ -79,7 +79,8 @@ func (w withoutRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // do makes a request and records it. The request fills in what it learns.
-func (c *client) do(parent context.Context, o history.Operation, request func(context.Context, *history.Operation) error) history.Operation {
+func (c *client) do(parent context.Context, o history.Operation,
+	request func(context.Context, *history.Operation) error) history.Operation {
 	ctx, cancel := context.WithTimeout(parent, requestTimeout)
 	defer cancel()
 	o.ID, o.Client, o.Target = c.recorder.NextID(), c.id, c.target
@@ -144,9 +145,12 @@ func repositoryOf(tier string) string { return "https://example.com/" + tier + "
 func (c *client) website(name string, r history.Request) *v1beta1.Website {
 	return &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.namespace, Name: name, Labels: map[string]string{tierLabel: r.NewTier}, Annotations: map[string]string{valueAnnotation: r.Value},
+			Namespace: c.namespace, Name: name, Labels: map[string]string{tierLabel: r.NewTier},
+			Annotations: map[string]string{valueAnnotation: r.Value},
 		},
-		Spec: v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: repositoryOf(r.NewTier)}}},
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: repositoryOf(r.NewTier)}},
+		},
 	}
 }
 
@@ -160,59 +164,66 @@ func answered(o *history.Operation, w *v1beta1.Website, err error) error {
 }
 
 func (c *client) create(ctx context.Context, name string, r history.Request) history.Operation {
-	return c.do(ctx, history.Operation{Verb: history.Create, Name: name, Request: r}, func(ctx context.Context, o *history.Operation) error {
-		w, err := c.websites.Create(ctx, c.website(name, r), metav1.CreateOptions{})
-		return answered(o, w, err)
-	})
+	return c.do(ctx, history.Operation{Verb: history.Create, Name: name, Request: r},
+		func(ctx context.Context, o *history.Operation) error {
+			w, err := c.websites.Create(ctx, c.website(name, r), metav1.CreateOptions{})
+			return answered(o, w, err)
+		})
 }
 
 // update replaces the Website that was read at the revision of the precondition.
 func (c *client) update(ctx context.Context, name string, r history.Request) history.Operation {
-	return c.do(ctx, history.Operation{Verb: history.Update, Name: name, Request: r}, func(ctx context.Context, o *history.Operation) error {
-		desired := c.website(name, r)
-		desired.ResourceVersion = strconv.FormatInt(r.Precondition, 10)
-		w, err := c.websites.Update(ctx, desired, metav1.UpdateOptions{})
-		return answered(o, w, err)
-	})
+	return c.do(ctx, history.Operation{Verb: history.Update, Name: name, Request: r},
+		func(ctx context.Context, o *history.Operation) error {
+			desired := c.website(name, r)
+			desired.ResourceVersion = strconv.FormatInt(r.Precondition, 10)
+			w, err := c.websites.Update(ctx, desired, metav1.UpdateOptions{})
+			return answered(o, w, err)
+		})
 }
 
 func (c *client) patch(ctx context.Context, name string, r history.Request) history.Operation {
-	return c.do(ctx, history.Operation{Verb: history.Patch, Name: name, Request: r}, func(ctx context.Context, o *history.Operation) error {
-		patch, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"labels": map[string]string{tierLabel: r.NewTier}, "annotations": map[string]string{valueAnnotation: r.Value}},
-			"spec":     map[string]any{"source": map[string]any{"git": map[string]any{"repository": repositoryOf(r.NewTier)}}},
+	return c.do(ctx, history.Operation{Verb: history.Patch, Name: name, Request: r},
+		func(ctx context.Context, o *history.Operation) error {
+			patch, err := json.Marshal(map[string]any{
+				"metadata": map[string]any{"labels": map[string]string{tierLabel: r.NewTier},
+					"annotations": map[string]string{valueAnnotation: r.Value}},
+				"spec": map[string]any{"source": map[string]any{"git": map[string]any{"repository": repositoryOf(r.NewTier)}}},
+			})
+			if err != nil {
+				return fmt.Errorf("encoding a patch: %w", err)
+			}
+			w, err := c.websites.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+			return answered(o, w, err)
 		})
-		if err != nil {
-			return fmt.Errorf("encoding a patch: %w", err)
-		}
-		w, err := c.websites.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-		return answered(o, w, err)
-	})
 }
 
 func (c *client) delete(ctx context.Context, name string) history.Operation {
-	return c.do(ctx, history.Operation{Verb: history.Delete, Name: name}, func(ctx context.Context, o *history.Operation) error {
-		// The typed client drops the answer, which says what was deleted.
-		result := c.rest.Delete().Namespace(c.namespace).Resource("websites").Name(name).Body(&metav1.DeleteOptions{}).Do(ctx)
-		if err := result.Error(); err != nil {
-			return err
-		}
-		status := &metav1.Status{}
-		if err := result.Into(status); err != nil {
-			return fmt.Errorf("decoding the answer to a deletion: %w", err)
-		}
-		if status.Details != nil {
-			o.Object = &history.Object{Name: name, UID: string(status.Details.UID)}
-		}
-		return nil
-	})
+	return c.do(ctx, history.Operation{Verb: history.Delete, Name: name},
+		func(ctx context.Context, o *history.Operation) error {
+			// The typed client drops the answer, which says what was deleted.
+			result := c.rest.Delete().Namespace(c.namespace).Resource("websites").Name(name).
+				Body(&metav1.DeleteOptions{}).Do(ctx)
+			if err := result.Error(); err != nil {
+				return err
+			}
+			status := &metav1.Status{}
+			if err := result.Into(status); err != nil {
+				return fmt.Errorf("decoding the answer to a deletion: %w", err)
+			}
+			if status.Details != nil {
+				o.Object = &history.Object{Name: name, UID: string(status.Details.UID)}
+			}
+			return nil
+		})
 }
 
 func (c *client) get(ctx context.Context, name string, r history.Request) history.Operation {
-	return c.do(ctx, history.Operation{Verb: history.Get, Name: name, Request: r}, func(ctx context.Context, o *history.Operation) error {
-		w, err := c.websites.Get(ctx, name, metav1.GetOptions{ResourceVersion: r.ResourceVersion})
-		return answered(o, w, err)
-	})
+	return c.do(ctx, history.Operation{Verb: history.Get, Name: name, Request: r},
+		func(ctx context.Context, o *history.Operation) error {
+			w, err := c.websites.Get(ctx, name, metav1.GetOptions{ResourceVersion: r.ResourceVersion})
+			return answered(o, w, err)
+		})
 }
 
 // list returns the token of the next page, or "".
@@ -227,17 +238,19 @@ func (c *client) list(ctx context.Context, r history.Request, token string) (o h
 	if r.Tier != "" {
 		options.LabelSelector = tierLabel + "=" + r.Tier
 	}
-	o = c.do(ctx, history.Operation{Verb: history.List, Request: r}, func(ctx context.Context, o *history.Operation) error {
-		list, err := c.websites.List(ctx, options)
-		if err != nil {
-			return err //nolint:wrapcheck // Its type is the outcome.
-		}
-		next = list.Continue
-		o.Page = &history.Page{Revision: revisionOf(list.ResourceVersion), More: next != "", Remaining: list.RemainingItemCount, Items: []history.Object{}}
-		for i := range list.Items {
-			o.Page.Items = append(o.Page.Items, observed(&list.Items[i]))
-		}
-		return nil
-	})
+	o = c.do(ctx, history.Operation{Verb: history.List, Request: r},
+		func(ctx context.Context, o *history.Operation) error {
+			list, err := c.websites.List(ctx, options)
+			if err != nil {
+				return err //nolint:wrapcheck // Its type is the outcome.
+			}
+			next = list.Continue
+			o.Page = &history.Page{Revision: revisionOf(list.ResourceVersion), More: next != "",
+				Remaining: list.RemainingItemCount, Items: []history.Object{}}
+			for i := range list.Items {
+				o.Page.Items = append(o.Page.Items, observed(&list.Items[i]))
+			}
+			return nil
+		})
 	return o, next
 }

@@ -35,7 +35,8 @@ type Follower struct {
 }
 
 // NewFollower reads the Websites below a prefix, and records nothing yet.
-func NewFollower(ctx context.Context, client *clientv3.Client, prefix string, recorder *history.Recorder) (*Follower, error) {
+func NewFollower(ctx context.Context, client *clientv3.Client, prefix string,
+	recorder *history.Recorder) (*Follower, error) {
 	_, codecs, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("decoding what etcd stores: %w", err)
@@ -119,7 +120,8 @@ func (f *Follower) follow(ctx context.Context, responses clientv3.WatchChan) err
 				close(f.marked)
 				continue
 			}
-			change := history.Change{Revision: event.Kv.ModRevision, Deleted: event.Type == clientv3.EventTypeDelete, Observed: f.recorder.Now()}
+			change := history.Change{Revision: event.Kv.ModRevision, Deleted: event.Type == clientv3.EventTypeDelete,
+				Observed: f.recorder.Now()}
 			if change.Deleted {
 				change.Object = f.last[name]
 			} else {

@@ -76,7 +76,8 @@ func Start(ctx context.Context, options Options) (*Load, error) {
 	if options.WatchTime == 0 {
 		options.WatchTime = 5 * time.Second
 	}
-	l := &Load{options: options, limiter: flowcontrol.NewTokenBucketRateLimiter(options.Rate, max(1, int(options.Rate/10)))}
+	l := &Load{options: options, limiter: flowcontrol.NewTokenBucketRateLimiter(options.Rate,
+		max(1, int(options.Rate/10)))}
 	l.workContext, l.stopWorking = context.WithCancel(ctx)
 	l.watchTimes, l.stopWatch = context.WithCancel(ctx)
 	for target := range options.Targets {

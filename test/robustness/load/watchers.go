@@ -87,7 +87,8 @@ func (w *watcher) watch(parent context.Context) bool {
 	case w.tier != "":
 		options.LabelSelector = tierLabel + "=" + w.tier
 	}
-	record := history.Watch{ID: w.recorder.NextID(), Client: w.id, Target: w.target, From: from, Initial: from == 0, Tier: w.tier, Call: w.recorder.Now()}
+	record := history.Watch{ID: w.recorder.NextID(), Client: w.id, Target: w.target, From: from, Initial: from == 0,
+		Tier: w.tier, Call: w.recorder.Now()}
 	defer func() { w.recorder.Watch(record) }()
 	// The server ends the watch; this is for those that cannot.
 	ctx, cancel := context.WithTimeout(parent, 3*w.duration)
@@ -161,7 +162,8 @@ func (w *watcher) waitFor(ctx context.Context, revision int64) error {
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return fmt.Errorf("the watcher of tier %q at %s (client %d) has seen nothing after revision %d, and should have seen %d", w.tier, w.target, w.id, position, revision)
+			return fmt.Errorf("the watcher of tier %q at %s (client %d) has seen nothing after revision %d, and should "+
+				"have seen %d", w.tier, w.target, w.id, position, revision)
 		}
 	}
 }

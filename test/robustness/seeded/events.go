@@ -62,7 +62,8 @@ func (p *Proxy) breakEvent(line []byte) []byte {
 	case p.has(DuplicatedEvent):
 		return append(line, line...)
 	case p.has(BookmarkTooNew):
-		return fmt.Appendf(nil, `{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":%q}}}`+"\n%s",
+		return fmt.Appendf(nil,
+			`{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":%q}}}`+"\n%s",
 			event.Object.APIVersion, event.Object.Kind, event.Object.Metadata.ResourceVersion, line)
 	default:
 		return line

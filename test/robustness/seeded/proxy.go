@@ -84,7 +84,8 @@ func NewProxy(config *rest.Config, bug Bug) (*Proxy, error) {
 
 // Config is that of a client of the proxy.
 func (p *Proxy) Config() *rest.Config {
-	return &rest.Config{Host: p.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"}}
+	return &rest.Config{Host: p.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json",
+		AcceptContentTypes: "application/json"}}
 }
 
 // Heal passes everything on as it is from now on.
@@ -178,7 +179,8 @@ func (p *Proxy) overwrite(r *http.Request) (*http.Response, error) {
 		Metadata map[string]any `json:"metadata"`
 	}
 	var whole map[string]any
-	if json.NewDecoder(found.Body).Decode(&current) != nil || json.Unmarshal(body, &whole) != nil || json.Unmarshal(body, &update) != nil {
+	if json.NewDecoder(found.Body).Decode(&current) != nil || json.Unmarshal(body, &whole) != nil ||
+		json.Unmarshal(body, &update) != nil {
 		return response, nil
 	}
 	update.Metadata["resourceVersion"] = current.Metadata["resourceVersion"]

@@ -70,7 +70,8 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 		Mode:          pick(c, website.PollingModePeriodic, website.PollingModeNever),
 		PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591),
 	}
-	spec.Service = website.WebsiteService{Type: pick(c, website.ServiceTypeNodePort, website.ServiceTypeClusterIP, website.ServiceTypeLoadBalancer)}
+	spec.Service = website.WebsiteService{Type: pick(c, website.ServiceTypeNodePort, website.ServiceTypeClusterIP,
+		website.ServiceTypeLoadBalancer)}
 	if spec.Service.Type != website.ServiceTypeClusterIP && c.Bool() {
 		spec.Service.NodePort = 1 + c.Int31n(65535)
 	}
@@ -92,7 +93,8 @@ func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.Access, spec.Previews = users(), nil
 	if c.Bool() {
 		spec.Previews = &website.WebsitePreviews{
-			Branches: []string{word(c), word(c) + "/ä-*"}, MaxCount: 1 + c.Int31n(50), Domain: pick(c, "", word(c)+".example.com"), Access: users(),
+			Branches: []string{word(c), word(c) + "/ä-*"}, MaxCount: 1 + c.Int31n(50),
+			Domain: pick(c, "", word(c)+".example.com"), Access: users(),
 		}
 	}
 	if spec.Previews != nil && c.Bool() {
@@ -103,7 +105,10 @@ func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
 func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.Hosts, spec.Routing, spec.TLS = nil, website.WebsiteRouting{}, nil
 	for i := range c.Intn(4) {
-		spec.Hosts = append(spec.Hosts, website.WebsiteHost{Name: pick(c, "", "*.") + fmt.Sprintf("%s%d.example.com", word(c), i), Role: website.HostRoleAlias})
+		spec.Hosts = append(
+			spec.Hosts, website.WebsiteHost{Name: pick(c, "", "*.") + fmt.Sprintf("%s%d.example.com", word(c), i),
+				Role: website.HostRoleAlias},
+		)
 	}
 	if len(spec.Hosts) == 0 {
 		return
@@ -118,7 +123,8 @@ func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
 	case 0:
 		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: word(c)}}
 	case 1:
-		issuer := &website.IssuerReference{Group: word(c) + ".example.com", Kind: pick(c, "Issuer", "ClusterIssuer", word(c)), Name: word(c)}
+		issuer := &website.IssuerReference{Group: word(c) + ".example.com",
+			Kind: pick(c, "Issuer", "ClusterIssuer", word(c)), Name: word(c)}
 		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeIssuer, IssuerRef: issuer}
 	case 2:
 		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeListener}
@@ -202,7 +208,8 @@ func fillScheduling(scheduling *website.WebsiteScheduling, c randfill.Continue) 
 	if c.Bool() {
 		seconds := c.Int63n(1000)
 		scheduling.Tolerations = []corev1.Toleration{
-			{Key: word(c), Operator: corev1.TolerationOpEqual, Value: word(c), Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds},
+			{Key: word(c), Operator: corev1.TolerationOpEqual, Value: word(c), Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: &seconds},
 			{Operator: corev1.TolerationOpExists},
 		}
 	}
@@ -210,7 +217,8 @@ func fillScheduling(scheduling *website.WebsiteScheduling, c randfill.Continue) 
 
 func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	c.FillNoCustom(status)
-	for _, replicas := range []*int32{&status.Replicas, &status.UpdatedReplicas, &status.ReadyReplicas, &status.AvailableReplicas} {
+	for _, replicas := range []*int32{&status.Replicas, &status.UpdatedReplicas, &status.ReadyReplicas,
+		&status.AvailableReplicas} {
 		*replicas = c.Int31n(10)
 	}
 	status.ObservedGeneration = c.Int63n(1000)
@@ -225,7 +233,8 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 		host := website.WebsiteHostStatus{Name: fmt.Sprintf("%s%d.example.com", word(c), i)}
 		if c.Bool() {
 			host.Conditions = []metav1.Condition{{
-				Type: v1beta1.HostRouted, Status: pick(c, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown), Reason: word(c), Message: word(c),
+				Type: v1beta1.HostRouted, Status: pick(c, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown),
+				Reason: word(c), Message: word(c),
 				ObservedGeneration: c.Int63n(1000), LastTransitionTime: seconds(c),
 			}}
 		}
@@ -237,7 +246,8 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	status.Previews = nil
 	for i := range c.Intn(3) {
 		status.Previews = append(status.Previews, website.WebsitePreviewStatus{
-			Branch: fmt.Sprintf("%s%d", pick(c, word(c), "日本"), i), WebsiteName: pick(c, "", word(c)), Commit: strings.Repeat("a", 40),
+			Branch: fmt.Sprintf("%s%d", pick(c, word(c), "日本"), i), WebsiteName: pick(c, "", word(c)),
+			Commit:         strings.Repeat("a", 40),
 			LastCommitTime: seconds(c),
 		})
 	}
@@ -249,7 +259,8 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	for range c.Intn(3) {
 		release := website.WebsiteRelease{
 			Commit: commit(c), Subject: word(c), Author: word(c), PublishedTime: seconds(c),
-			Cause: pick(c, website.ReleaseCausePoll, website.ReleaseCauseSync, website.ReleaseCauseSpec, website.ReleaseCauseRollback),
+			Cause: pick(c, website.ReleaseCausePoll, website.ReleaseCauseSync, website.ReleaseCauseSpec,
+				website.ReleaseCauseRollback),
 		}
 		if c.Bool() {
 			release.ObservedTime = new(release.PublishedTime)
@@ -259,7 +270,8 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 }
 
 func syncStatus(c randfill.Continue) *website.WebsiteSyncStatus {
-	sync := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1 + c.Int63n(1000), Time: seconds(c), By: word(c), Commit: pick(c, "", commit(c))}}
+	sync := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1 + c.Int63n(1000), Time: seconds(c),
+		By: word(c), Commit: pick(c, "", commit(c))}}
 	if c.Bool() {
 		sync.StartedID = sync.LastRequest.ID
 	}

@@ -81,10 +81,14 @@ func TestConversionIsLossless(t *testing.T) {
 		through schema.GroupVersion
 		end     schema.GroupVersion
 	}{
-		"hub through v1alpha1": {start: func() runtime.Object { return &website.Website{} }, through: v1alpha1.SchemeGroupVersion, end: internal},
-		"hub through v1beta1":  {start: func() runtime.Object { return &website.Website{} }, through: v1beta1.SchemeGroupVersion, end: internal},
-		"v1alpha1 through hub": {start: func() runtime.Object { return &v1alpha1.Website{} }, through: internal, end: v1alpha1.SchemeGroupVersion},
-		"v1beta1 through hub":  {start: func() runtime.Object { return &v1beta1.Website{} }, through: internal, end: v1beta1.SchemeGroupVersion},
+		"hub through v1alpha1": {start: func() runtime.Object { return &website.Website{} },
+			through: v1alpha1.SchemeGroupVersion, end: internal},
+		"hub through v1beta1": {start: func() runtime.Object { return &website.Website{} },
+			through: v1beta1.SchemeGroupVersion, end: internal},
+		"v1alpha1 through hub": {start: func() runtime.Object { return &v1alpha1.Website{} }, through: internal,
+			end: v1alpha1.SchemeGroupVersion},
+		"v1beta1 through hub": {start: func() runtime.Object { return &v1beta1.Website{} }, through: internal,
+			end: v1beta1.SchemeGroupVersion},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 
 // Convert_v1alpha1_Website_To_website_Website sets the fields that this version
 // lacks from the annotation or, without it, to the defaults of v1beta1, but for the
-// type of the Service: that is NodePort, as it was before v1beta1. It does not fail for an annotation that cannot be read, so that validation can report it.
+// type of the Service: that is NodePort, as it was before v1beta1. It does not fail for an annotation that cannot be
+// read, so that validation can report it.
 //
 // Without the annotation it keeps the fields of a Website that out is already: the API server converts what a mutating
 // webhook of this version returns into the Website of the request, and a webhook that has replaced all annotations
@@ -88,20 +89,23 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 
 // Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec converts the fields
 // that this version has.
-func Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *website.WebsiteSpec, s conversion.Scope) error {
+func Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *website.WebsiteSpec,
+	s conversion.Scope) error {
 	out.Source.Git = &website.GitSource{Repository: in.GitRepo}
 	return autoConvert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in, out, s)
 }
 
 // Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec converts the fields
 // that this version has.
-func Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.WebsiteSpec, out *WebsiteSpec, s conversion.Scope) error {
+func Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.WebsiteSpec, out *WebsiteSpec,
+	s conversion.Scope) error {
 	out.GitRepo = ptr.Deref(in.Source.Git, website.GitSource{}).Repository
 	return autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in, out, s)
 }
 
 // Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus converts the
 // fields that this version has.
-func Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.WebsiteStatus, out *WebsiteStatus, s conversion.Scope) error {
+func Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.WebsiteStatus, out *WebsiteStatus,
+	s conversion.Scope) error {
 	return autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in, out, s)
 }

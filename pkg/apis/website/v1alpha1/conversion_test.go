@@ -58,10 +58,14 @@ func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
-			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}},
-			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving:        v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: v1beta1.FallbackNone},
-			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
+			Source: v1beta1.WebsiteSource{
+				Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git",
+					Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository},
+			},
+			Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+				Fallback: v1beta1.FallbackNone},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 		},
 	}
 	for _, tweak := range tweaks {
@@ -100,7 +104,8 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			want: newBeta(func(w *v1beta1.Website) { w.Annotations = map[string]string{"note": "x"} }),
 		},
 		"fields are unpacked, the annotation goes": {
-			in: newWebsite(carrying(`{"spec":{"suspend":true,"polling":{"periodSeconds":300,"timeoutSeconds":30}},"status":{"commit":"abc"}}`),
+			in: newWebsite(carrying(`{"spec":{"suspend":true,"polling":{"periodSeconds":300,"timeoutSeconds":30}},`+
+				`"status":{"commit":"abc"}}`),
 				func(w *v1alpha1.Website) { w.Status.AvailableReplicas = 2 }),
 			want: newBeta(func(w *v1beta1.Website) {
 				w.Spec.Suspend = new(true)
@@ -121,7 +126,8 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			want: newBeta(func(w *v1beta1.Website) { w.Spec.Polling.PeriodSeconds = 300 }),
 		},
 		"defaults within serving": {
-			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`)),
+			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"path":"/",` +
+				`"name":"X-A","value":"b"}]}}}`)),
 			want: newBeta(func(w *v1beta1.Website) {
 				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
 				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
@@ -186,9 +192,11 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		},
 		"defaults beside other values": {
 			in: newBeta(func(w *v1beta1.Website) {
-				w.Spec.Source.Git.Submodules, w.Spec.Polling.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30, v1beta1.FallbackSPA
+				w.Spec.Source.Git.Submodules, w.Spec.Polling.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30,
+					v1beta1.FallbackSPA
 			}),
-			want: `{"spec":{"source":{"git":{"submodules":"Shallow"}},"polling":{"periodSeconds":30},"serving":{"fallback":"SPA"}}}`,
+			want: `{"spec":{"source":{"git":{"submodules":"Shallow"}},"polling":{"periodSeconds":30},` +
+				`"serving":{"fallback":"SPA"}}}`,
 		},
 		"status": {
 			in: newBeta(func(w *v1beta1.Website) {
@@ -225,10 +233,11 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 // validation can report it.
 func TestUnreadableAnnotation(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
-		"null":                    {value: ` null`, want: "must be an object"},
-		"not JSON":                {value: `{"spec":`, want: "unexpected end of JSON input"},
-		"wrong type":              {value: `{"spec":{"suspend":"yes"}}`, want: "cannot unmarshal string"},
-		"a status of v1alpha1":    {value: `{"status":{"availableReplicas":3}}`, want: `"status.availableReplicas" belongs in the status itself`},
+		"null":       {value: ` null`, want: "must be an object"},
+		"not JSON":   {value: `{"spec":`, want: "unexpected end of JSON input"},
+		"wrong type": {value: `{"spec":{"suspend":"yes"}}`, want: "cannot unmarshal string"},
+		"a status of v1alpha1": {value: `{"status":{"availableReplicas":3}}`,
+			want: `"status.availableReplicas" belongs in the status itself`},
 		"something after the end": {value: `{} {}`, want: "invalid character"},
 	}
 	for name, test := range tests {
@@ -263,7 +272,8 @@ func TestIgnoredMembers(t *testing.T) {
 	}{
 		"unknown field": {
 			value: `{"spec":{"suspended":true}}`, set: func(*v1beta1.Website) {},
-			ignored: `{"ignored":["unknown field \"spec.suspended\""]}`, back: `{"ignored":["unknown field \"spec.suspended\""]}`,
+			ignored: `{"ignored":["unknown field \"spec.suspended\""]}`,
+			back:    `{"ignored":["unknown field \"spec.suspended\""]}`,
 		},
 		"unknown field beside another": {
 			value: `{"spec":{"suspend":true,"archive":{"secretRef":{"name":"s"}}},"later":{}}`, set: suspended,
@@ -272,7 +282,8 @@ func TestIgnoredMembers(t *testing.T) {
 		},
 		"field given twice": {
 			value: `{"spec":{"suspend":false,"suspend":true}}`, set: suspended,
-			ignored: `{"ignored":["duplicate field \"spec.suspend\""]}`, back: `{"spec":{"suspend":true},"ignored":["duplicate field \"spec.suspend\""]}`,
+			ignored: `{"ignored":["duplicate field \"spec.suspend\""]}`,
+			back:    `{"spec":{"suspend":true},"ignored":["duplicate field \"spec.suspend\""]}`,
 		},
 		"a field of v1alpha1": {
 			value: `{"spec":{"replicas":3}}`, set: func(*v1beta1.Website) {},
@@ -356,7 +367,8 @@ func TestReadModifyWriteThroughV1alpha1(t *testing.T) {
 		w.Annotations = map[string]string{"note": "x"}
 		w.Spec.Source.Path = "public"
 		w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 302}}
-		w.Status = v1beta1.WebsiteStatus{ObservedGeneration: 2, ReadyReplicas: 1, AvailableReplicas: 1, Commit: strings.Repeat("a", 40), URLs: []string{"http://example.com"},
+		w.Status = v1beta1.WebsiteStatus{ObservedGeneration: 2, ReadyReplicas: 1, AvailableReplicas: 1,
+			Commit: strings.Repeat("a", 40), URLs: []string{"http://example.com"},
 			Conditions: []metav1.Condition{{Type: v1beta1.WebsiteReady, Status: metav1.ConditionTrue, Reason: "Serving"}}}
 	})
 	read, err := convert(t, before, v1alpha1.SchemeGroupVersion)
@@ -383,8 +395,12 @@ func TestReadModifyWriteThroughV1alpha1(t *testing.T) {
 
 // The original example as servers without v1beta1 have stored it.
 const (
-	storedJSON     = `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1alpha1","metadata":{"name":"kubia","namespace":"default"},"spec":{"gitRepo":"https://github.com/nevermosby/kubia-website-example.git","deploymentName":"kubia-website","replicas":1},"status":{"availableReplicas":0}}`
-	storedProtobuf = "azhzAAouCiNteWNvbnRyb2xsZXIubmV2ZXJtb3NieS5pby92MWFscGhhMRIHV2Vic2l0ZRJuChwKBWt1YmlhEgAaB2RlZmF1bHQiACoAMgA4AEIAEkoKN2h0dHBzOi8vZ2l0aHViLmNvbS9uZXZlcm1vc2J5L2t1YmlhLXdlYnNpdGUtZXhhbXBsZS5naXQSDWt1YmlhLXdlYnNpdGUYARoCCAAaACIA"
+	storedJSON = `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1alpha1","metadata":{"name":"kubia",` +
+		`"namespace":"default"},"spec":{"gitRepo":"https://github.com/nevermosby/kubia-website-example.git",` +
+		`"deploymentName":"kubia-website","replicas":1},"status":{"availableReplicas":0}}`
+	storedProtobuf = "azhzAAouCiNteWNvbnRyb2xsZXIubmV2ZXJtb3NieS5pby92MWFscGhhMRIHV2Vic2l0ZRJuChwKBWt1YmlhEgAaB2" +
+		"RlZmF1bHQiACoAMgA4AEIAEkoKN2h0dHBzOi8vZ2l0aHViLmNvbS9uZXZlcm1vc2J5L2t1YmlhLXdlYnNpdGUtZXhh" +
+		"bXBsZS5naXQSDWt1YmlhLXdlYnNpdGUYARoCCAAaACIA"
 )
 
 // TestStoredAsV1alpha1 decodes what is in the etcds of older installations.
@@ -423,7 +439,8 @@ func TestFrozen(t *testing.T) {
 	if string(data) != storedJSON {
 		t.Errorf("JSON = %s\nwant %s", data, storedJSON)
 	}
-	info, _ := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(newScheme(t)).SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	info, _ := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(newScheme(t)).SupportedMediaTypes(),
+		runtime.ContentTypeProtobuf)
 	data, err = runtime.Encode(info.Serializer, w)
 	if err != nil {
 		t.Fatal(err)
@@ -454,7 +471,8 @@ func TestFieldSelectors(t *testing.T) {
 		"deployment in v1alpha1":     {kind: "v1alpha1", label: "spec.deploymentName", want: "spec.deploymentName"},
 		"v1beta1's name in v1alpha1": {kind: "v1alpha1", label: "spec.source.git.repository"},
 		"namespace in v1beta1":       {kind: "v1beta1", label: "metadata.namespace", want: "metadata.namespace"},
-		"repository in v1beta1":      {kind: "v1beta1", label: "spec.source.git.repository", want: "spec.source.git.repository"},
+		"repository in v1beta1": {kind: "v1beta1", label: "spec.source.git.repository",
+			want: "spec.source.git.repository"},
 		"deployment in v1beta1":      {kind: "v1beta1", label: "spec.deploymentName", want: "spec.deploymentName"},
 		"v1alpha1's name in v1beta1": {kind: "v1beta1", label: "spec.gitRepo"},
 	}

@@ -133,7 +133,8 @@ func renamed(set *fieldpath.Set, from, to fieldpath.Path) *fieldpath.Set {
 
 // WithManagersOf returns entries with the fields selected by keep that the managers
 // of old have. The given slices are not changed.
-func WithManagersOf(entries, old []metav1.ManagedFieldsEntry, keep func(fieldpath.Path) bool) []metav1.ManagedFieldsEntry {
+func WithManagersOf(entries, old []metav1.ManagedFieldsEntry,
+	keep func(fieldpath.Path) bool) []metav1.ManagedFieldsEntry {
 	all := newManagers(slices.Clone(entries))
 	for _, entry := range old {
 		set, ok := fieldsOf(&entry)

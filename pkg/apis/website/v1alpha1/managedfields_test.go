@@ -33,7 +33,8 @@ func of(subresource string) func(*metav1.ManagedFieldsEntry) {
 }
 
 func TestManagedFieldsInV1beta1(t *testing.T) {
-	const alphaSpec, betaSpec = `{"f:spec":{"f:gitRepo":{},"f:replicas":{}}}`, `{"f:spec":{"f:replicas":{},"f:source":{"f:git":{"f:repository":{}}}}}`
+	const alphaSpec, betaSpec = `{"f:spec":{"f:gitRepo":{},"f:replicas":{}}}`,
+		`{"f:spec":{"f:replicas":{},"f:source":{"f:git":{"f:repository":{}}}}}`
 	tests := map[string]struct{ given, want []metav1.ManagedFieldsEntry }{
 		"none": {},
 		"of v1beta1": {
@@ -45,23 +46,30 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec)},
 		},
 		"fields of the same path": {
-			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
-			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1",
+				`{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
+			want: []metav1.ManagedFieldsEntry{owner("a", "v1beta1",
+				`{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
 		},
 		"no manager owns the annotation": {
 			given: []metav1.ManagedFieldsEntry{
-				owner("a", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/fields-of-other-versions":{}}}}`),
-				owner("b", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/fields-of-other-versions":{},"f:note":{}}}}`),
+				owner("a", "v1alpha1",
+					`{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/fields-of-other-versions":{}}}}`),
+				owner("b", "v1alpha1",
+					`{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/fields-of-other-versions":{},"f:note":{}}}}`),
 			},
 			want: []metav1.ManagedFieldsEntry{owner("b", "v1beta1", `{"f:metadata":{"f:annotations":{"f:note":{}}}}`)},
 		},
 		"one manager in both versions": {
-			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, at(1)), owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{}}}`, at(2))},
-			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec, at(2))},
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, at(1)),
+				owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{}}}`, at(2))},
+			want: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec, at(2))},
 		},
 		"two managers, and two subresources": {
-			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1alpha1", alphaSpec), owner("b", "v1alpha1", alphaSpec, of("scale"))},
-			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1beta1", betaSpec), owner("b", "v1beta1", betaSpec, of("scale"))},
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1alpha1", alphaSpec),
+				owner("b", "v1alpha1", alphaSpec, of("scale"))},
+			want: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1beta1", betaSpec),
+				owner("b", "v1beta1", betaSpec, of("scale"))},
 		},
 		"what cannot be read": {
 			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{`), {APIVersion: alphaVersion}},
@@ -85,12 +93,14 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 // changes no owner, not even of fields that it does not know.
 func TestManagedFieldsThereAndBack(t *testing.T) {
 	stored := []metav1.ManagedFieldsEntry{
-		owner("a", "v1beta1", `{"f:spec":{"f:polling":{"f:periodSeconds":{}},"f:source":{"f:git":{"f:ref":{"f:branch":{}},"f:repository":{}},"f:path":{}}}}`),
+		owner("a", "v1beta1", `{"f:spec":{"f:polling":{"f:periodSeconds":{}},"f:source":{"f:git":{"f:ref":{"f:branch":{}},`+
+			`"f:repository":{}},"f:path":{}}}}`),
 		owner("b", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, of("scale")),
 		owner("c", "v1", `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`),
 	}
 	read := managedFieldsInV1alpha1(stored)
-	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:polling":{"f:periodSeconds":{}},"f:source":{"f:git":{"f:ref":{"f:branch":{}}},"f:path":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
+	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:polling":{"f:periodSeconds":{}},`+
+		`"f:source":{"f:git":{"f:ref":{"f:branch":{}}},"f:path":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
 		t.Errorf("read as v1alpha1 (- got, + want):\n%s", diff.Diff(read[0], want))
 	}
 	if stored[0].APIVersion != betaVersion {
@@ -136,7 +146,8 @@ func TestManagedFieldsOfOneManager(t *testing.T) {
 		allocations := func(entries []metav1.ManagedFieldsEntry) float64 {
 			return testing.AllocsPerRun(2, func() { ManagedFieldsInV1beta1(entries) })
 		}
-		if got, want := allocations(all), allocations(first)+allocations(others)+allocations(slices.Concat(first, others[:2])); got > 2*want {
+		if got, want := allocations(all),
+			allocations(first)+allocations(others)+allocations(slices.Concat(first, others[:2])); got > 2*want {
 			t.Errorf("%s: %.0f allocations for all entries, want about the %.0f of its parts", version, got, want)
 		}
 		got := ManagedFieldsInV1beta1(all)

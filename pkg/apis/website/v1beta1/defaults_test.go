@@ -11,7 +11,8 @@ import (
 
 // TestQuantitiesAreRounded: as Kubernetes rounds those of pods.
 func TestQuantitiesAreRounded(t *testing.T) {
-	tests := map[string]string{"500u": "1m", "1n": "1m", "1500u": "2m", "1m": "1m", "0": "0", "2": "2", "64Mi": "64Mi", "1.5": "1500m"}
+	tests := map[string]string{"500u": "1m", "1n": "1m", "1500u": "2m", "1m": "1m", "0": "0", "2": "2",
+		"64Mi": "64Mi", "1.5": "1500m"}
 	for given, want := range tests {
 		t.Run(given, func(t *testing.T) {
 			list := func() corev1.ResourceList { return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(given)} }
@@ -19,7 +20,8 @@ func TestQuantitiesAreRounded(t *testing.T) {
 				Server: corev1.ResourceRequirements{Requests: list()}, Sync: corev1.ResourceRequirements{Limits: list()},
 			}}}
 			v1beta1.SetObjectDefaults_Website(w)
-			for what, quantities := range map[string]corev1.ResourceList{"server": w.Spec.Resources.Server.Requests, "sync": w.Spec.Resources.Sync.Limits} {
+			for what, quantities := range map[string]corev1.ResourceList{"server": w.Spec.Resources.Server.Requests,
+				"sync": w.Spec.Resources.Sync.Limits} {
 				if got := quantities.Cpu(); got.String() != want {
 					t.Errorf("%s: %s, want %s", what, got, want)
 				}
@@ -30,7 +32,8 @@ func TestQuantitiesAreRounded(t *testing.T) {
 
 // TestDiskIsRounded: to bytes.
 func TestDiskIsRounded(t *testing.T) {
-	for given, want := range map[string]string{"2Gi": "2Gi", "100000000.5": "100000001", "1024Mi": "1Gi", "1500M": "1500M"} {
+	for given, want := range map[string]string{"2Gi": "2Gi", "100000000.5": "100000001", "1024Mi": "1Gi",
+		"1500M": "1500M"} {
 		disk := resource.MustParse(given)
 		w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{Storage: v1beta1.WebsiteStorage{SizeLimit: &disk}}}
 		v1beta1.SetObjectDefaults_Website(w)
@@ -59,7 +62,8 @@ func TestConstantDefaults(t *testing.T) {
 	if redirects[0].StatusCode != 301 || redirects[1].StatusCode != 302 {
 		t.Errorf("the redirects are %+v, want 301 where nothing is set", redirects)
 	}
-	if want := (v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120}); w.Spec.Polling != want {
+	if want := (v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60,
+		TimeoutSeconds: 120}); w.Spec.Polling != want {
 		t.Errorf("polling is %+v, want %+v", w.Spec.Polling, want)
 	}
 	if w.Spec.Service.Type != v1beta1.ServiceTypeClusterIP || w.Spec.Suspend != nil {

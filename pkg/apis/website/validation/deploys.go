@@ -83,7 +83,8 @@ func validateHistory(history []website.WebsiteRelease, path *field.Path) field.E
 		if observed := release.ObservedTime; observed != nil {
 			errs = append(errs, validateTime(observed.IsZero(), path.Child("observedTime"))...)
 			if !release.PublishedTime.IsZero() && observed.After(release.PublishedTime.Time) {
-				errs = append(errs, field.Invalid(path.Child("observedTime"), observed.UTC().Format(time.RFC3339), "must not be after publishedTime"))
+				errs = append(errs, field.Invalid(path.Child("observedTime"), observed.UTC().Format(time.RFC3339),
+					"must not be after publishedTime"))
 			}
 		}
 	}

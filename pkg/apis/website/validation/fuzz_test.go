@@ -12,16 +12,21 @@ import (
 // line and nginx's configuration rest on: nothing that is accepted begins with
 // a dash, contains a control character, or has a meaning to nginx.
 func FuzzValidateWebsite(f *testing.F) {
-	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
-	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old", "https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
+	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/",
+		"X-Frame-Options", "DENY")
+	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old",
+		"https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
 	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
 	f.Add("ssh://-oProxyCommand=x/y", "@{-1}", "a/../b", "..", "//x", "/$uri", "//evil", "/\n", "X:", "a\r\nSet-Cookie: x")
-	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")
+	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n",
+		"/\x7f", "X\n", "x\t")
 	f.Add("git@h:-x", "refs/heads/-x", ".git/hooks", ".", "/..", "/a;", "/b;return", "/;", "Te", "$host")
-	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)", "/$(x)", "X", "$(x)")
+	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)",
+		"/$(x)", "X", "$(x)")
 	f.Add("https://example.com:65536/x.git?token=x#y", "x", "x", "x", "/x", "/x", "/x", "/x", "X", "x")
 	f.Add("", "", "", "", "", "", "", "", "", "")
-	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
+	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName,
+		headerValue string) {
 		// One at a time, so that a bad value does not hide what another does.
 		type member struct {
 			name, value string
@@ -33,13 +38,20 @@ func FuzzValidateWebsite(f *testing.F) {
 				repo(repository)(w)
 				onlyForSSH(repository, secret("key"))(w)
 			}},
-			{name: "branch", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Branch: ref} }},
+			{name: "branch", value: ref, set: func(w *website.Website) {
+				w.Spec.Source.Git.Ref = &website.GitReference{Branch: ref}
+			}},
 			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: ref} }},
-			{name: "commit", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Commit: ref} }},
-			{name: "ref name", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Name: ref} }},
+			{name: "commit", value: ref, set: func(w *website.Website) {
+				w.Spec.Source.Git.Ref = &website.GitReference{Commit: ref}
+			}},
+			{name: "ref name", value: ref, set: func(w *website.Website) {
+				w.Spec.Source.Git.Ref = &website.GitReference{Name: ref}
+			}},
 			{name: "path", value: path, nginx: true, set: func(w *website.Website) { w.Spec.Source.Path = path }},
 			{name: "index", value: index, nginx: true, set: func(w *website.Website) { w.Spec.Serving.Index = index }},
-			{name: "notFoundPath", value: notFound, nginx: true, set: func(w *website.Website) { w.Spec.Serving.NotFoundPath = notFound }},
+			{name: "notFoundPath", value: notFound, nginx: true,
+				set: func(w *website.Website) { w.Spec.Serving.NotFoundPath = notFound }},
 			{name: "from", value: from, nginx: true, set: func(w *website.Website) {
 				w.Spec.Serving.Redirects = []website.Redirect{{From: from, To: "/fuzz", StatusCode: 301}}
 			}},
@@ -67,7 +79,8 @@ func FuzzValidateWebsite(f *testing.F) {
 			if strings.ContainsFunc(m.value, unicode.IsControl) {
 				t.Errorf("%s %q is accepted and contains a control character", m.name, m.value)
 			}
-			if m.nginx && strings.ContainsAny(m.value, " \"'\\;{}$") || strings.ContainsAny(m.value, "\\") || m.name == "header value" && strings.Contains(m.value, "$") {
+			if m.nginx && strings.ContainsAny(m.value, " \"'\\;{}$") || strings.ContainsAny(m.value, "\\") ||
+				m.name == "header value" && strings.Contains(m.value, "$") {
 				t.Errorf("%s %q is accepted and has a meaning to nginx", m.name, m.value)
 			}
 			if m.name == "repository" && strings.ContainsAny(m.value, "$?#") {

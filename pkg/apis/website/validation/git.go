@@ -56,9 +56,11 @@ func transportOf(git *website.GitSource) transport {
 func validateTransport(git *website.GitSource, path *field.Path) field.ErrorList {
 	switch {
 	case git.SecretRef == nil && usesSSH(git.Repository):
-		return field.ErrorList{field.Required(path, "a repository over ssh requires a Secret with ssh-privatekey and known_hosts")}
+		return field.ErrorList{field.Required(path,
+			"a repository over ssh requires a Secret with ssh-privatekey and known_hosts")}
 	case git.SecretRef != nil && strings.HasPrefix(git.Repository, "http://"):
-		return field.ErrorList{field.Forbidden(path, "may not be set for an http:// repository, to which credentials are sent unencrypted: use https://")}
+		return field.ErrorList{field.Forbidden(path,
+			"may not be set for an http:// repository, to which credentials are sent unencrypted: use https://")}
 	}
 	return nil
 }
@@ -78,10 +80,12 @@ func credentialUseOf(git *website.GitSource) credentialUse {
 // key to every repository of the known hosts.
 func validateCredentialScope(git *website.GitSource, path *field.Path) field.ErrorList {
 	fetchesSubmodules := git.Submodules == website.SubmodulesShallow || git.Submodules == website.SubmodulesRecursive
-	if git.SecretRef == nil || !fetchesSubmodules || !usesSSH(git.Repository) || git.CredentialScope != website.CredentialScopeRepository {
+	if git.SecretRef == nil || !fetchesSubmodules || !usesSSH(git.Repository) ||
+		git.CredentialScope != website.CredentialScopeRepository {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, git.CredentialScope, "must be Host to fetch submodules with a key for ssh, which cannot be limited to one repository")}
+	return field.ErrorList{field.Invalid(path, git.CredentialScope,
+		"must be Host to fetch submodules with a key for ssh, which cannot be limited to one repository")}
 }
 
 // caUse contains the fields that decide whether a bundle of CA certificates is used.

@@ -78,7 +78,8 @@ func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorLis
 	}
 	for i := range hosts {
 		if hosts[i].Role == website.HostRoleRedirect && canonical == "" {
-			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role, "requires another host with the role Canonical"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role,
+				"requires another host with the role Canonical"))
 		}
 	}
 	return errs
@@ -92,7 +93,8 @@ func validateParentRefs(use hostUse, path *field.Path) field.ErrorList {
 	for i, parent := range use.Routing.ParentRefs {
 		if parent.SectionName != "" && hasOwnCertificate {
 			errs = append(errs, field.Forbidden(path.Index(i).Child("sectionName"),
-				fmt.Sprintf("must not be set when tls.mode is %s: the listener of the Gateway has its own certificate", use.TLS.Mode)))
+				fmt.Sprintf("must not be set when tls.mode is %s: the listener of the Gateway has its own certificate",
+					use.TLS.Mode)))
 		}
 		if seen[parent] {
 			errs = append(errs, field.Duplicate(path.Index(i), parent.Name))
@@ -113,7 +115,9 @@ func validateIssuer(tls *website.WebsiteTLS, path *field.Path) field.ErrorList {
 		return nil
 	}
 	if msgs := utilvalidation.IsDNS1035Label(strings.ToLower(kind)); len(msgs) > 0 {
-		return field.ErrorList{field.Invalid(path.Child("kind"), kind, "must be the kind of an issuer, such as ClusterIssuer")}
+		return field.ErrorList{
+			field.Invalid(path.Child("kind"), kind, "must be the kind of an issuer, such as ClusterIssuer"),
+		}
 	}
 	return nil
 }
@@ -145,7 +149,10 @@ func validateHost(host string, path *field.Path) field.ErrorList {
 func validateLabels(name string, path *field.Path) field.ErrorList {
 	for label := range strings.SplitSeq(name, ".") {
 		if len(label) > utilvalidation.DNS1123LabelMaxLength {
-			return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("no label may have more than %d characters", utilvalidation.DNS1123LabelMaxLength))}
+			return field.ErrorList{
+				field.Invalid(path, name, fmt.Sprintf("no label may have more than %d characters",
+					utilvalidation.DNS1123LabelMaxLength)),
+			}
 		}
 	}
 	return nil

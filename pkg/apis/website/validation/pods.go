@@ -16,9 +16,11 @@ import (
 
 var (
 	// resourceNames are the supported resources.
-	resourceNames     = []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
+	resourceNames = []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory),
+		string(corev1.ResourceEphemeralStorage)}
 	tolerationOps     = []string{string(corev1.TolerationOpExists), string(corev1.TolerationOpEqual)}
-	tolerationEffects = []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
+	tolerationEffects = []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule),
+		string(corev1.TaintEffectNoExecute)}
 )
 
 func validateResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
@@ -28,7 +30,8 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	for _, name := range sortedNames(resources.Requests) {
 		request := resources.Requests[name]
 		if limit, limited := resources.Limits[name]; limited && request.Cmp(limit) > 0 {
-			errs = append(errs, field.Invalid(requests.Key(string(name)), request.String(), fmt.Sprintf("must be less than or equal to the limit of %s", limit.String())))
+			errs = append(errs, field.Invalid(requests.Key(string(name)), request.String(),
+				fmt.Sprintf("must be less than or equal to the limit of %s", limit.String())))
 		}
 	}
 	if len(resources.Claims) > 0 {
@@ -58,7 +61,10 @@ func validateSizeLimit(limit *resource.Quantity, path *field.Path) field.ErrorLi
 	if limit == nil || limit.Cmp(minSizeLimit) >= 0 && limit.Cmp(maxSizeLimit) <= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, limit.String(), fmt.Sprintf("must be between %s and %s", minSizeLimit.String(), maxSizeLimit.String()))}
+	return field.ErrorList{
+		field.Invalid(path, limit.String(), fmt.Sprintf("must be between %s and %s", minSizeLimit.String(),
+			maxSizeLimit.String())),
+	}
 }
 
 // sortedNames makes the order of errors deterministic.
@@ -89,7 +95,9 @@ func validateToleration(toleration *corev1.Toleration, path *field.Path) field.E
 	switch toleration.Operator {
 	case corev1.TolerationOpExists:
 		if toleration.Value != "" {
-			errs = append(errs, field.Invalid(path.Child("value"), toleration.Value, "must be empty when the operator is Exists"))
+			errs = append(
+				errs, field.Invalid(path.Child("value"), toleration.Value, "must be empty when the operator is Exists"),
+			)
 		}
 	case corev1.TolerationOpEqual, "":
 		for _, msg := range utilvalidation.IsValidLabelValue(toleration.Value) {
@@ -102,7 +110,9 @@ func validateToleration(toleration *corev1.Toleration, path *field.Path) field.E
 		errs = append(errs, field.NotSupported(path.Child("effect"), toleration.Effect, tolerationEffects))
 	}
 	if toleration.TolerationSeconds != nil && toleration.Effect != corev1.TaintEffectNoExecute {
-		errs = append(errs, field.Invalid(path.Child("effect"), toleration.Effect, "must be NoExecute when tolerationSeconds is set"))
+		errs = append(
+			errs, field.Invalid(path.Child("effect"), toleration.Effect, "must be NoExecute when tolerationSeconds is set"),
+		)
 	}
 	return errs
 }

@@ -44,10 +44,12 @@ func validatePreviewStatuses(previews []website.WebsitePreviewStatus, path *fiel
 	for i := range previews {
 		preview, path := &previews[i], path.Index(i)
 		if preview.Branch != "" && !branches.IsValid(preview.Branch) {
-			errs = append(errs, field.Invalid(path.Child("branch"), preview.Branch, "must be the name of a branch that spec.source.git.ref.branch may have"))
+			errs = append(errs, field.Invalid(path.Child("branch"), preview.Branch,
+				"must be the name of a branch that spec.source.git.ref.branch may have"))
 		}
 		errs = append(errs, validateOptionalCommit(preview.Commit, path.Child("commit"))...)
-		errs = append(errs, validateTime(preview.Commit != "" && preview.LastCommitTime.IsZero(), path.Child("lastCommitTime"))...)
+		errs = append(errs, validateTime(preview.Commit != "" && preview.LastCommitTime.IsZero(),
+			path.Child("lastCommitTime"))...)
 	}
 	return errs
 }

@@ -27,7 +27,8 @@ func TestValidatePreviews(t *testing.T) {
 		"other wildcards": {[]string{"a?"}, "spec.previews.branches[0]: Invalid value"},
 	} {
 		errs := validatePreviews(&website.WebsitePreviews{Branches: test.patterns}, path)
-		if got := errs.ToAggregate(); (got == nil) != (test.want == "") || got != nil && (len(errs) != 1 || errs[0].Field+": "+errs[0].Type.String() != test.want) {
+		if got := errs.ToAggregate(); (got == nil) != (test.want == "") ||
+			got != nil && (len(errs) != 1 || errs[0].Field+": "+errs[0].Type.String() != test.want) {
 			t.Errorf("%s: %v, want %q", name, got, test.want)
 		}
 	}
@@ -36,7 +37,8 @@ func TestValidatePreviews(t *testing.T) {
 // TestValidateDomain: its labels are those of hosts.
 func TestValidateDomain(t *testing.T) {
 	path := field.NewPath("spec", "previews")
-	for domain, want := range map[string]int{"": 0, "preview.example.com": 0, strings.Repeat("a", 64) + ".example.com": 1} {
+	for domain, want := range map[string]int{"": 0, "preview.example.com": 0,
+		strings.Repeat("a", 64) + ".example.com": 1} {
 		errs := validatePreviews(&website.WebsitePreviews{Branches: []string{"*"}, Domain: domain}, path)
 		if len(errs) != want || want == 1 && errs[0].Field != "spec.previews.domain" {
 			t.Errorf("%q: %v, want %d errors", domain, errs, want)
@@ -46,7 +48,8 @@ func TestValidateDomain(t *testing.T) {
 
 // TestNoPreviewsOfPreviews: whoever sets the owner.
 func TestNoPreviewsOfPreviews(t *testing.T) {
-	owner := metav1.OwnerReference{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "shop", UID: "u", Controller: ptr.To(true)}
+	owner := metav1.OwnerReference{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "shop",
+		UID: "u", Controller: ptr.To(true)}
 	for name, test := range map[string]struct {
 		change func(*metav1.OwnerReference)
 		want   int
@@ -66,15 +69,18 @@ func TestNoPreviewsOfPreviews(t *testing.T) {
 }
 
 func TestValidatePreviewStatuses(t *testing.T) {
-	errs := validatePreviewStatuses([]website.WebsitePreviewStatus{{Branch: "ä"}, {Branch: "a\x1b", Commit: "b"}}, field.NewPath("status", "previews"))
-	if len(errs) != 3 || errs[0].Field != "status.previews[1].branch" || errs[1].Field != "status.previews[1].commit" || errs[2].Field != "status.previews[1].lastCommitTime" {
+	errs := validatePreviewStatuses([]website.WebsitePreviewStatus{{Branch: "ä"}, {Branch: "a\x1b", Commit: "b"}},
+		field.NewPath("status", "previews"))
+	if len(errs) != 3 || errs[0].Field != "status.previews[1].branch" || errs[1].Field != "status.previews[1].commit" ||
+		errs[2].Field != "status.previews[1].lastCommitTime" {
 		t.Errorf("errors %v", errs)
 	}
 }
 
 // FuzzBranches: a branch that may have a preview is one that a Website may follow.
 func FuzzBranches(f *testing.F) {
-	for _, seed := range []string{"main", "feature/a", "-a", "a..b", "a.lock/b", "@", "a/", "ä", "a.", ".a", "a//b", "日本", "a b", "a\u202eb", "a\xff"} {
+	for _, seed := range []string{"main", "feature/a", "-a", "a..b", "a.lock/b", "@", "a/", "ä", "a.", ".a", "a//b", "日本",
+		"a b", "a\u202eb", "a\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, branch string) {

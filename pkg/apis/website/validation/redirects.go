@@ -40,7 +40,10 @@ func validateRedirects(redirects, old []website.Redirect, path *field.Path) fiel
 	kept := sets.New(old...)
 	seen := sets.New[string]()
 	if n := prefixes(redirects); n > maxPrefixRedirects && n > prefixes(old) {
-		errs = append(errs, field.Invalid(path, n, fmt.Sprintf("must have at most %d redirects from a path that ends in '/*'", maxPrefixRedirects)))
+		errs = append(
+			errs, field.Invalid(path, n, fmt.Sprintf("must have at most %d redirects from a path that ends in '/*'",
+				maxPrefixRedirects)),
+		)
 	}
 	for i, redirect := range redirects {
 		at := path.Index(i)

@@ -64,7 +64,8 @@ func validateCommit(commit string, path *field.Path) field.ErrorList {
 	if commitName.MatchString(commit) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, commit, "must be the full name of a commit: 40 or 64 hexadecimal digits in lower case")}
+	return field.ErrorList{field.Invalid(path, commit,
+		"must be the full name of a commit: 40 or 64 hexadecimal digits in lower case")}
 }
 
 // validatePath checks a directory of a repository, which is written into nginx's

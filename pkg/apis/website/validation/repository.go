@@ -22,7 +22,9 @@ var (
 	urlCharacters = regexp.MustCompile(`^[A-Za-z0-9._~:/\[\]@!&()*+,;=%-]+$`)
 	// scpAddress is git's user@host:path form. No part may begin with '-', which
 	// ssh interprets as an option.
-	scpAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+@%-]*$`)
+	scpAddress = regexp.MustCompile(
+		`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+@%-]*$`,
+	)
 	// hostname is a DNS name or an IP address without brackets.
 	hostname = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:-]*$`)
 	// sshUser is the user part of an ssh URL.
@@ -49,12 +51,15 @@ func validateRepository(repo string, path *field.Path) field.ErrorList {
 	case strings.ContainsAny(repo, queryMarks):
 		// They often contain a token, and users with list on websites can read
 		// the address.
-		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain a query string ('?') or a fragment ('#')")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo),
+			"must not contain a query string ('?') or a fragment ('#')")}
 	case strings.Contains(repo, "$"):
 		// The kubelet expands $(NAME) in the arguments of containers.
-		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain '$'; a URL may contain %24 instead")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo),
+			"must not contain '$'; a URL may contain %24 instead")}
 	case !urlCharacters.MatchString(repo):
-		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain white space, control characters, quotes or other characters that are not legal in a URL")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain white space, control "+
+			"characters, quotes or other characters that are not legal in a URL")}
 	case !strings.Contains(repo, "://"):
 		if !scpAddress.MatchString(repo) {
 			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms)}
@@ -88,7 +93,8 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain a password")}
 		}
 		if parsed.User != nil && !sshUser.MatchString(parsed.User.Username()) {
-			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "the user name must consist of letters, digits, '.', '_' and '-', and must not begin with '-'")}
+			return field.ErrorList{field.Invalid(path, withoutCredentials(repo),
+				"the user name must consist of letters, digits, '.', '_' and '-', and must not begin with '-'")}
 		}
 	default:
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms)}

@@ -18,7 +18,10 @@ const maxServiceAnnotationsBytes = 4 << 10
 func validateService(service, old *website.WebsiteService, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if service.NodePort != 0 && service.Type == website.ServiceTypeClusterIP {
-		errs = append(errs, field.Forbidden(path.Child("nodePort"), fmt.Sprintf("may only be set when the type is %s or %s", website.ServiceTypeNodePort, website.ServiceTypeLoadBalancer)))
+		errs = append(
+			errs, field.Forbidden(path.Child("nodePort"), fmt.Sprintf("may only be set when the type is %s or %s",
+				website.ServiceTypeNodePort, website.ServiceTypeLoadBalancer)),
+		)
 	}
 	errs = append(errs, validateLoadBalancerClass(service, old, path.Child("loadBalancerClass"))...)
 	return append(errs, validateServiceAnnotations(service.Annotations, path.Child("annotations"))...)
@@ -29,9 +32,15 @@ func validateLoadBalancerClass(service, old *website.WebsiteService, path *field
 	class := service.LoadBalancerClass
 	switch {
 	case service.Type != website.ServiceTypeLoadBalancer && class != "":
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("may only be set when the type is %s", website.ServiceTypeLoadBalancer))}
-	case service.Type == website.ServiceTypeLoadBalancer && old.Type == website.ServiceTypeLoadBalancer && class != old.LoadBalancerClass:
-		return field.ErrorList{field.Invalid(path, class, fmt.Sprintf("must not change while the type is %s: change the type first", website.ServiceTypeLoadBalancer))}
+		return field.ErrorList{
+			field.Forbidden(path, fmt.Sprintf("may only be set when the type is %s", website.ServiceTypeLoadBalancer)),
+		}
+	case service.Type == website.ServiceTypeLoadBalancer && old.Type == website.ServiceTypeLoadBalancer &&
+		class != old.LoadBalancerClass:
+		return field.ErrorList{
+			field.Invalid(path, class, fmt.Sprintf("must not change while the type is %s: change the type first",
+				website.ServiceTypeLoadBalancer)),
+		}
 	case class == "":
 		return nil
 	}

@@ -31,7 +31,8 @@ var (
 // rejectedHeaders, in lower case, would break the connection or its framing, or
 // contradict headers that nginx sets.
 var rejectedHeaders = sets.New(
-	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+	"transfer-encoding", "upgrade",
 	"content-length", "content-encoding", "content-range", "content-type",
 	"accept-ranges", "allow", "date", "etag", "last-modified", "location", "server", "website-commit",
 )
@@ -40,7 +41,8 @@ var rejectedHeaders = sets.New(
 func validateServing(serving, old *website.WebsiteServing, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if serving.Index != old.Index && !fileName.MatchString(serving.Index) && serving.Index != "" {
-		errs = append(errs, field.Invalid(path.Child("index"), serving.Index, "must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'"))
+		errs = append(errs, field.Invalid(path.Child("index"), serving.Index,
+			"must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'"))
 	}
 	if serving.NotFoundPath != old.NotFoundPath && serving.NotFoundPath != "" {
 		errs = append(errs, validateURLPath(serving.NotFoundPath, path.Child("notFoundPath"))...)
@@ -69,12 +71,14 @@ func validateURLPath(p string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-const targetCharacters = "must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'"
+const targetCharacters = "must not contain white space, control characters, quotes or other characters that are not " +
+	"legal in a URL, nor '$' or ';'"
 
 func validateLocalTarget(target string, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
 	if strings.HasPrefix(target, "//") {
-		return field.ErrorList{field.Invalid(path, withoutCredentials(target), "must not begin with '//', which browsers read as another host")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(target),
+			"must not begin with '//', which browsers read as another host")}
 	}
 	if !redirectTarget.MatchString(target) {
 		return invalid(targetCharacters)
@@ -142,13 +146,15 @@ func validateHeader(header *website.ResponseHeader, path *field.Path) field.Erro
 	switch name := path.Child("name"); {
 	case header.Name == "":
 	case !headerName.MatchString(header.Name):
-		errs = append(errs, field.Invalid(name, header.Name, "must consist of letters, digits and '-', and begin and end with a letter or digit"))
+		errs = append(errs, field.Invalid(name, header.Name,
+			"must consist of letters, digits and '-', and begin and end with a letter or digit"))
 	case rejectedHeaders.Has(strings.ToLower(header.Name)):
 		errs = append(errs, field.Invalid(name, header.Name, "must not be a connection header, or a header that nginx sets"))
 	}
 	switch value := path.Child("value"); {
 	case !headerValue.MatchString(header.Value):
-		errs = append(errs, field.Invalid(value, header.Value, `must consist of printable ASCII characters other than '$' and '\'`))
+		errs = append(errs, field.Invalid(value, header.Value,
+			`must consist of printable ASCII characters other than '$' and '\'`))
 	case strings.TrimSpace(header.Value) != header.Value:
 		errs = append(errs, field.Invalid(value, header.Value, "must not begin or end with a space"))
 	}

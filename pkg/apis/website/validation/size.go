@@ -62,26 +62,33 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 			errs = append(errs, err)
 		}
 	}
-	check("the Website, with the managed fields of all its field managers,", MaxBytes, addedBytes, field.NewPath("metadata"), func(w *website.Website) int {
-		stored := *w
-		stored.Status = website.WebsiteStatus{}
-		return EncodedSize(&stored)
-	})
-	check("labels, finalizers and ownerReferences as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("metadata"), func(w *website.Website) int {
-		return jsonSize(w.Labels) + jsonSize(w.Finalizers) + jsonSize(w.OwnerReferences)
-	})
-	check("scheduling and resources as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("spec"), func(w *website.Website) int {
-		return jsonSize(w.Spec.Scheduling) + jsonSize(w.Spec.Resources)
-	})
+	check("the Website, with the managed fields of all its field managers,", MaxBytes, addedBytes,
+		field.NewPath("metadata"), func(w *website.Website) int {
+			stored := *w
+			stored.Status = website.WebsiteStatus{}
+			return EncodedSize(&stored)
+		})
+	check("labels, finalizers and ownerReferences as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("metadata"),
+		func(w *website.Website) int {
+			return jsonSize(w.Labels) + jsonSize(w.Finalizers) + jsonSize(w.OwnerReferences)
+		})
+	check("scheduling and resources as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("spec"),
+		func(w *website.Website) int {
+			return jsonSize(w.Spec.Scheduling) + jsonSize(w.Spec.Resources)
+		})
 	count := func(limit, added int, path *field.Path, number func(*website.Website) int) {
 		if n := number(w); n > limit && (old == nil || n > number(old)+added) {
 			errs = append(errs, field.TooMany(path, n, limit))
 		}
 	}
-	count(maxAnnotations, 0, field.NewPath("metadata", "annotations"), func(w *website.Website) int { return len(w.Annotations) })
-	count(maxFinalizers, 0, field.NewPath("metadata", "finalizers"), func(w *website.Website) int { return len(w.Finalizers) })
-	count(MaxManagedFields, addedEntries, field.NewPath("metadata", "managedFields"), func(w *website.Website) int { return len(w.ManagedFields) })
-	count(MaxOwnerReferences, 0, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
+	count(maxAnnotations, 0, field.NewPath("metadata", "annotations"),
+		func(w *website.Website) int { return len(w.Annotations) })
+	count(maxFinalizers, 0, field.NewPath("metadata", "finalizers"),
+		func(w *website.Website) int { return len(w.Finalizers) })
+	count(MaxManagedFields, addedEntries, field.NewPath("metadata", "managedFields"),
+		func(w *website.Website) int { return len(w.ManagedFields) })
+	count(MaxOwnerReferences, 0, field.NewPath("metadata", "ownerReferences"),
+		func(w *website.Website) int { return len(w.OwnerReferences) })
 	return errs
 }
 
@@ -139,7 +146,8 @@ func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) fi
 // maxGrowth is more than the size of a status as JSON is times its size as protobuf.
 const maxGrowth = 16
 
-// StatusFits reports whether a status is within MaxStatusBytes. Most are by far: to encode each as JSON would take longer
+// StatusFits reports whether a status is within MaxStatusBytes. Most are by far: to encode each as JSON would take
+// longer
 // than to compute it.
 func StatusFits(status *v1beta1.WebsiteStatus) bool {
 	return maxGrowth*status.Size() <= MaxStatusBytes || StatusSize(status) <= MaxStatusBytes

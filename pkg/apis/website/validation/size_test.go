@@ -26,15 +26,17 @@ func TestObjectSize(t *testing.T) {
 		change func(*website.Website)
 		want   string
 	}{
-		"ordinary":    {change: func(*website.Website) {}},
-		"many labels": {change: labels, want: "labels, finalizers and ownerReferences as JSON, together, may not be more than 65536 bytes"},
+		"ordinary": {change: func(*website.Website) {}},
+		"many labels": {change: labels, want: "labels, finalizers and ownerReferences as JSON, together, may not be more " +
+			"than 65536 bytes"},
 		"many owners": {change: func(w *website.Website) {
 			w.OwnerReferences = make([]metav1.OwnerReference, 2000)
 		}, want: "labels, finalizers and ownerReferences"},
 		"many tolerations": {change: func(w *website.Website) {
 			w.Spec.Scheduling.Tolerations = make([]corev1.Toleration, 30000)
 		}, want: "scheduling and resources as JSON, together, may not be more than 65536 bytes"},
-		"managed fields": {change: managedFields, want: "the Website, with the managed fields of all its field managers, may not be more than 524288 bytes"},
+		"managed fields": {change: managedFields,
+			want: "the Website, with the managed fields of all its field managers, may not be more than 524288 bytes"},
 		"many annotations": {change: func(w *website.Website) {
 			w.Annotations = map[string]string{}
 			for i := range maxAnnotations + 1 {
@@ -67,10 +69,12 @@ func TestObjectSize(t *testing.T) {
 	}
 }
 
-// TestNumbersMayShrink: a Website that was stored with more than there may be can be changed, and may lose some, but gets no more.
+// TestNumbersMayShrink: a Website that was stored with more than there may be can be changed, and may lose some, but
+// gets no more.
 func TestNumbersMayShrink(t *testing.T) {
 	of := func(n int) *website.Website {
-		return &website.Website{ObjectMeta: metav1.ObjectMeta{Finalizers: make([]string, maxFinalizers+n), ManagedFields: make([]metav1.ManagedFieldsEntry, MaxManagedFields+n)}}
+		return &website.Website{ObjectMeta: metav1.ObjectMeta{Finalizers: make([]string, maxFinalizers+n),
+			ManagedFields: make([]metav1.ManagedFieldsEntry, MaxManagedFields+n)}}
 	}
 	if errs := validateObjectSize(of(5), of(6)); len(errs) > 0 {
 		t.Errorf("fewer than before: %v", errs)
@@ -134,11 +138,13 @@ func TestLargerStoredWebsites(t *testing.T) {
 		change func(*website.Website)
 		want   string
 	}{
-		"nothing":            {change: func(*website.Website) {}},
-		"no finalizer":       {change: func(w *website.Website) { w.Finalizers = nil }},
-		"a label":            {change: func(w *website.Website) { w.Labels = map[string]string{"a": "b"} }},
-		"replicas":           {change: func(w *website.Website) { w.Spec.Replicas = new(int32(3)) }},
-		"one redirect less":  {change: func(w *website.Website) { w.Spec.Serving.Redirects = w.Spec.Serving.Redirects[:last] }},
+		"nothing":      {change: func(*website.Website) {}},
+		"no finalizer": {change: func(w *website.Website) { w.Finalizers = nil }},
+		"a label":      {change: func(w *website.Website) { w.Labels = map[string]string{"a": "b"} }},
+		"replicas":     {change: func(w *website.Website) { w.Spec.Replicas = new(int32(3)) }},
+		"one redirect less": {change: func(w *website.Website) {
+			w.Spec.Serving.Redirects = w.Spec.Serving.Redirects[:last]
+		}},
 		"a shorter redirect": {change: func(w *website.Website) { w.Spec.Serving.Redirects[last].To = "/b" }},
 		"suspend":            {change: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 		"a header": {change: func(w *website.Website) {
@@ -179,9 +185,11 @@ func TestLargerStoredWebsites(t *testing.T) {
 func TestMaxGrowth(t *testing.T) {
 	zero := metav1.Time{}
 	for name, status := range map[string]v1beta1.WebsiteStatus{
-		"a number":      {ObservedGeneration: 1},
-		"a condition":   {Conditions: make([]metav1.Condition, 100)},
-		"a host":        {Hosts: []v1beta1.WebsiteHostStatus{{CertificateExpirationTime: &zero, Conditions: make([]metav1.Condition, 1)}}},
+		"a number":    {ObservedGeneration: 1},
+		"a condition": {Conditions: make([]metav1.Condition, 100)},
+		"a host": {
+			Hosts: []v1beta1.WebsiteHostStatus{{CertificateExpirationTime: &zero, Conditions: make([]metav1.Condition, 1)}},
+		},
 		"a certificate": {Hosts: []v1beta1.WebsiteHostStatus{{CertificateExpirationTime: &zero}}},
 		"a preview":     {Previews: make([]v1beta1.WebsitePreviewStatus, 100)},
 		"a release":     {History: make([]v1beta1.WebsiteRelease, 10)},

@@ -55,7 +55,8 @@ func validateAnnotations(annotations map[string]string, path *field.Path) field.
 	if _, present := annotations[website.AnnotationCarriedFields]; !present {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationCarriedFields), "only supported in v1alpha1: set the fields that it contains instead")}
+	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationCarriedFields),
+		"only supported in v1alpha1: set the fields that it contains instead")}
 }
 
 // validateSpec checks what differs from old, which is nil on creation.
@@ -88,7 +89,8 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 		errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)
 	} else {
 		// The stored value is valid, so a changed value needs no other check.
-		errs = append(errs, apivalidation.ValidateImmutableField(spec.DeploymentName, old.DeploymentName, path.Child("deploymentName"))...)
+		errs = append(errs, apivalidation.ValidateImmutableField(spec.DeploymentName, old.DeploymentName,
+			path.Child("deploymentName"))...)
 	}
 	errs = append(errs, validateServing(&spec.Serving, &old.Serving, path.Child("serving"))...)
 	check(spec.Service, old.Service, func() field.ErrorList {

@@ -21,13 +21,15 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", ResourceVersion: "1"},
 		Spec: website.WebsiteSpec{
 			Source: website.WebsiteSource{Git: &website.GitSource{
-				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository,
+				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesNone,
+				CredentialScope: website.CredentialScopeRepository,
 			}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
-			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
+			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+				Fallback: website.FallbackNone},
+			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},
 	}
 	for _, tweak := range tweaks {
@@ -78,24 +80,41 @@ func TestValidateWebsite(t *testing.T) {
 		"the original example":      {website: newWebsite()},
 		"no pods":                   {website: newWebsite(replicas(0))},
 		"replicas left to defaults": {website: newWebsite(func(w *website.Website) { w.Spec.Replicas = nil })},
-		"longest names":             {website: newWebsite(named(strings.Repeat("a", 63)), deployment(strings.Repeat("a", 57)))},
+		"longest names": {
+			website: newWebsite(named(strings.Repeat("a", 63)), deployment(strings.Repeat("a", 57))),
+		},
 		"a name that begins with a digit": {
 			website: newWebsite(named("1kubia")),
 		},
 
-		"no name":             {website: newWebsite(named("")), want: []string{"metadata.name: Required value: name or generateName is required"}},
-		"name with dots":      {website: newWebsite(named("a.b")), want: []string{`metadata.name: Invalid value: "a.b": must not contain dots`}},
-		"name in upper case":  {website: newWebsite(named("Kubia")), want: []string{`metadata.name: Invalid value: "Kubia": ` + utilvalidation.IsDNS1123Label("Kubia")[0]}},
-		"name too long":       {website: newWebsite(named(strings.Repeat("a", 64))), want: []string{`metadata.name: Invalid value: "` + strings.Repeat("a", 64) + `": must be no more than 63 characters`}},
-		"no namespace":        {website: newWebsite(func(w *website.Website) { w.Namespace = "" }), want: []string{"metadata.namespace: Required value"}},
-		"no deployment name":  {website: newWebsite(deployment("")), want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
-		"deployment with dot": {website: newWebsite(deployment("a.b")), want: []string{`spec.deploymentName: Invalid value: "a.b": ` + utilvalidation.IsDNS1035Label("a.b")[0]}},
+		"no name": {website: newWebsite(named("")),
+			want: []string{"metadata.name: Required value: name or generateName is required"}},
+		"name with dots": {website: newWebsite(named("a.b")),
+			want: []string{`metadata.name: Invalid value: "a.b": must not contain dots`}},
+		"name in upper case": {website: newWebsite(named("Kubia")),
+			want: []string{`metadata.name: Invalid value: "Kubia": ` + utilvalidation.IsDNS1123Label("Kubia")[0]}},
+		"name too long": {
+			website: newWebsite(named(strings.Repeat("a", 64))),
+			want: []string{
+				`metadata.name: Invalid value: "` + strings.Repeat("a", 64) + `": must be no more than 63 characters`,
+			},
+		},
+		"no namespace": {website: newWebsite(func(w *website.Website) { w.Namespace = "" }),
+			want: []string{"metadata.namespace: Required value"}},
+		"no deployment name": {website: newWebsite(deployment("")),
+			want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
+		"deployment with dot": {website: newWebsite(deployment("a.b")),
+			want: []string{`spec.deploymentName: Invalid value: "a.b": ` + utilvalidation.IsDNS1035Label("a.b")[0]}},
 		"deployment with a digit first": {
-			website: newWebsite(deployment("1a")), want: []string{`spec.deploymentName: Invalid value: "1a": ` + utilvalidation.IsDNS1035Label("1a")[0]},
+			website: newWebsite(deployment("1a")),
+			want:    []string{`spec.deploymentName: Invalid value: "1a": ` + utilvalidation.IsDNS1035Label("1a")[0]},
 		},
 		"annotation that only v1alpha1 has": {
-			website: newWebsite(func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"} }),
-			want:    []string{"metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"},
+			website: newWebsite(func(w *website.Website) {
+				w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"}
+			}),
+			want: []string{"metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Forbidden: only " +
+				"supported in v1alpha1: set the fields that it contains instead"},
 		},
 		"everything missing": {
 			website: &website.Website{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}},
@@ -116,14 +135,17 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"}
 		w.Spec = website.WebsiteSpec{
 			DeploymentName: "Kubia",
-			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "-x", Ref: &website.GitReference{Branch: "-x"}}, Path: "../x"},
+			Source: website.WebsiteSource{
+				Git: &website.GitSource{Repository: "-x", Ref: &website.GitReference{Branch: "-x"}}, Path: "../x",
+			},
 			Serving: website.WebsiteServing{
 				Index: "-x", NotFoundPath: "x",
 				Redirects: []website.Redirect{{From: "x", To: "$", StatusCode: 200}},
 				Headers:   []website.ResponseHeader{{Path: "x", Name: "Connection", Value: "$"}},
 			},
-			Service:   website.WebsiteService{Type: website.ServiceTypeClusterIP, NodePort: 30000},
-			Resources: website.WebsiteResources{Server: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}}, Sync: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}}},
+			Service: website.WebsiteService{Type: website.ServiceTypeClusterIP, NodePort: 30000},
+			Resources: website.WebsiteResources{Server: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}},
+				Sync: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}}},
 			Scheduling: website.WebsiteScheduling{
 				NodeSelector: map[string]string{"-": ""}, Tolerations: []corev1.Toleration{{}},
 			},
@@ -134,17 +156,27 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		tweak func(*website.Website)
 		want  []string
 	}{
-		"nothing changed":       {tweak: func(*website.Website) {}},
-		"scaled":                {tweak: replicas(5)},
-		"repository mended":     {tweak: repo("https://example.com/other.git")},
-		"repository made worse": {tweak: repo("-y"), want: []string{`spec.source.git.repository: Invalid value: "-y": must not begin with '-'`}},
-		"repository removed":    {tweak: repo(""), want: []string{"spec.source.git.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
-		"branch made worse":     {tweak: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Branch: "-y"} }, want: []string{`spec.source.git.ref.branch: Invalid value: "-y": must not begin with '-'`}},
-		"path made worse":       {tweak: func(w *website.Website) { w.Spec.Source.Path = "../y" }, want: []string{`spec.source.path: Invalid value: "../y": must not contain the segment '.' or '..'`}},
-		"deployment renamed":    {tweak: deployment("other"), want: []string{`spec.deploymentName: Invalid value: "other": field is immutable`}},
-		"deployment removed":    {tweak: deployment(""), want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
-		"index made worse":      {tweak: func(w *website.Website) { w.Spec.Serving.Index = "-y" }, want: []string{`spec.serving.index: Invalid value: "-y": must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'`}},
-		"not found made worse":  {tweak: func(w *website.Website) { w.Spec.Serving.NotFoundPath = "y" }, want: []string{`spec.serving.notFoundPath: Invalid value: "y": must begin with '/'`}},
+		"nothing changed":   {tweak: func(*website.Website) {}},
+		"scaled":            {tweak: replicas(5)},
+		"repository mended": {tweak: repo("https://example.com/other.git")},
+		"repository made worse": {tweak: repo("-y"),
+			want: []string{`spec.source.git.repository: Invalid value: "-y": must not begin with '-'`}},
+		"repository removed": {tweak: repo(""), want: []string{"spec.source.git.repository: Required value: the git " +
+			"repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
+		"branch made worse": {tweak: func(w *website.Website) {
+			w.Spec.Source.Git.Ref = &website.GitReference{Branch: "-y"}
+		}, want: []string{`spec.source.git.ref.branch: Invalid value: "-y": must not begin with '-'`}},
+		"path made worse": {tweak: func(w *website.Website) { w.Spec.Source.Path = "../y" },
+			want: []string{`spec.source.path: Invalid value: "../y": must not contain the segment '.' or '..'`}},
+		"deployment renamed": {tweak: deployment("other"),
+			want: []string{`spec.deploymentName: Invalid value: "other": field is immutable`}},
+		"deployment removed": {tweak: deployment(""),
+			want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
+		"index made worse": {tweak: func(w *website.Website) { w.Spec.Serving.Index = "-y" },
+			want: []string{`spec.serving.index: Invalid value: "-y": must be the name of a file: letters, digits and the ` +
+				`characters . _ -, not beginning with '.' or '-'`}},
+		"not found made worse": {tweak: func(w *website.Website) { w.Spec.Serving.NotFoundPath = "y" },
+			want: []string{`spec.serving.notFoundPath: Invalid value: "y": must begin with '/'`}},
 		"good redirect added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "/a", To: "/b", StatusCode: 301})
 		}},
@@ -155,20 +187,35 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "X", Value: "y"})
 		}},
 		"header that names the commit added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "Website-Commit", Value: "y"})
-		}, want: []string{`spec.serving.headers[1].name: Invalid value: "Website-Commit": must not be a connection header, or a header that nginx sets`}},
+			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
+				website.ResponseHeader{Path: "/", Name: "Website-Commit", Value: "y"})
+		}, want: []string{`spec.serving.headers[1].name: Invalid value: "Website-Commit": must not be a connection header, ` +
+			`or a header that nginx sets`}},
 		"bad header added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "TE", Value: "y"})
-		}, want: []string{`spec.serving.headers[1].name: Invalid value: "TE": must not be a connection header, or a header that nginx sets`}},
-		"service made worse":     {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30001 }, want: []string{"spec.service.nodePort: Forbidden: may only be set when the type is NodePort or LoadBalancer"}},
-		"resources made worse":   {tweak: func(w *website.Website) { w.Spec.Resources.Sync.Claims = []corev1.ResourceClaim{{Name: "y"}} }, want: []string{"spec.resources.sync.claims: Forbidden: resource claims are not supported"}},
-		"disk made worse":        {tweak: disk("2"), want: []string{`spec.storage.sizeLimit: Invalid value: "2": must be between 64Mi and 16Ti`}},
-		"disk mended":            {tweak: disk("64Mi")},
-		"selector made worse":    {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"--": ""} }, want: []string{`spec.scheduling.nodeSelector: Invalid value: "--": ` + utilvalidation.IsQualifiedName("--")[0]}},
-		"tolerations made worse": {tweak: func(w *website.Website) { w.Spec.Scheduling.Tolerations = []corev1.Toleration{{}, {}} }, want: []string{`spec.scheduling.tolerations[0].operator: Invalid value: "": must be Exists when there is no key`, `spec.scheduling.tolerations[1].operator: Invalid value: "": must be Exists when there is no key`}},
-		"annotation made worse":  {tweak: func(w *website.Website) { w.Annotations[website.AnnotationCarriedFields] = "{} " }, want: []string{"metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"}},
-		"annotation removed":     {tweak: func(w *website.Website) { w.Annotations = nil }},
-		"Website renamed":        {tweak: named("other"), want: []string{`metadata.name: Invalid value: "other": field is immutable`}},
+		}, want: []string{`spec.serving.headers[1].name: Invalid value: "TE": must not be a connection header, or a header ` +
+			`that nginx sets`}},
+		"service made worse": {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30001 },
+			want: []string{"spec.service.nodePort: Forbidden: may only be set when the type is NodePort or LoadBalancer"}},
+		"resources made worse": {tweak: func(w *website.Website) {
+			w.Spec.Resources.Sync.Claims = []corev1.ResourceClaim{{Name: "y"}}
+		}, want: []string{"spec.resources.sync.claims: Forbidden: resource claims are not supported"}},
+		"disk made worse": {tweak: disk("2"),
+			want: []string{`spec.storage.sizeLimit: Invalid value: "2": must be between 64Mi and 16Ti`}},
+		"disk mended": {tweak: disk("64Mi")},
+		"selector made worse": {tweak: func(w *website.Website) {
+			w.Spec.Scheduling.NodeSelector = map[string]string{"--": ""}
+		}, want: []string{`spec.scheduling.nodeSelector: Invalid value: "--": ` + utilvalidation.IsQualifiedName("--")[0]}},
+		"tolerations made worse": {tweak: func(w *website.Website) {
+			w.Spec.Scheduling.Tolerations = []corev1.Toleration{{}, {}}
+		}, want: []string{`spec.scheduling.tolerations[0].operator: Invalid value: "": must be Exists when there is no key`,
+			`spec.scheduling.tolerations[1].operator: Invalid value: "": must be Exists when there is no key`}},
+		"annotation made worse": {tweak: func(w *website.Website) { w.Annotations[website.AnnotationCarriedFields] = "{} " },
+			want: []string{"metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Forbidden: only " +
+				"supported in v1alpha1: set the fields that it contains instead"}},
+		"annotation removed": {tweak: func(w *website.Website) { w.Annotations = nil }},
+		"Website renamed": {tweak: named("other"),
+			want: []string{`metadata.name: Invalid value: "other": field is immutable`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,13 +230,18 @@ func TestValidateWebsiteStatusUpdate(t *testing.T) {
 		want         []string
 	}{
 		"a full status": {updated: website.WebsiteStatus{
-			AvailableReplicas: 3, Selector: "app=website-nginx,controller=kubia", Commit: strings.Repeat("a", 40), URLs: []string{"http://10.0.0.1:30080"},
-			Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()}},
+			AvailableReplicas: 3, Selector: "app=website-nginx,controller=kubia", Commit: strings.Repeat("a", 40),
+			URLs: []string{"http://10.0.0.1:30080"},
+			Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving",
+				LastTransitionTime: metav1.Now()}},
 		}},
-		"commit of SHA-256":     {updated: website.WebsiteStatus{Commit: strings.Repeat("a", 64)}},
-		"abbreviated commit":    {updated: website.WebsiteStatus{Commit: "abc1234"}, want: []string{`status.commit: Invalid value: "abc1234": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-		"selector with a slip":  {updated: website.WebsiteStatus{Selector: "a in b"}, want: []string{`status.selector: Invalid value: "a in b": unable to parse requirement: found 'b' expected: '('`}},
-		"url of another scheme": {updated: website.WebsiteStatus{URLs: []string{"http://example.com", "ftp://example.com"}}, want: []string{`status.urls[1]: Invalid value: "ftp://example.com": must be an https:// or http:// URL`}},
+		"commit of SHA-256": {updated: website.WebsiteStatus{Commit: strings.Repeat("a", 64)}},
+		"abbreviated commit": {updated: website.WebsiteStatus{Commit: "abc1234"}, want: []string{`status.commit: ` +
+			`Invalid value: "abc1234": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+		"selector with a slip": {updated: website.WebsiteStatus{Selector: "a in b"},
+			want: []string{`status.selector: Invalid value: "a in b": unable to parse requirement: found 'b' expected: '('`}},
+		"url of another scheme": {updated: website.WebsiteStatus{URLs: []string{"http://example.com", "ftp://example.com"}},
+			want: []string{`status.urls[1]: Invalid value: "ftp://example.com": must be an https:// or http:// URL`}},
 		"condition twice": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()},
 			{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now()},
@@ -198,8 +250,10 @@ func TestValidateWebsiteStatusUpdate(t *testing.T) {
 			{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now()},
 		}}, want: []string{"status.conditions[0].reason: Required value"}},
 		"what was wrong before stays": {
-			old:     website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"}, Conditions: []metav1.Condition{{}}},
-			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"}, Conditions: []metav1.Condition{{}}, ReadyReplicas: 1},
+			old: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
+				Conditions: []metav1.Condition{{}}},
+			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
+				Conditions: []metav1.Condition{{}}, ReadyReplicas: 1},
 		},
 	}
 	for name, test := range tests {

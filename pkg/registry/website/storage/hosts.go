@@ -24,7 +24,8 @@ type hostHolders struct {
 	describer
 }
 
-// maxComparedHosts is the number of new hosts of a request that are looked for: each may be found in thousands of Websites.
+// maxComparedHosts is the number of new hosts of a request that are looked for: each may be found in thousands of
+// Websites.
 const maxComparedHosts = 8
 
 // onCreate returns a validation of new Websites that warns and then runs validate, which
@@ -66,7 +67,8 @@ func (h hostHolders) warn(ctx context.Context, w *website.Website, known []strin
 			return
 		}
 		if holder := h.holder(ctx, w, host); holder != nil {
-			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d].name: %s has the host %q: requests for it do not reach this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))
+			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d].name: %s has the host %q: requests for it do not reach "+
+				"this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))
 		}
 	}
 }
@@ -75,9 +77,11 @@ func (h hostHolders) warn(ctx context.Context, w *website.Website, known []strin
 // than w. It reads from an index of the watch cache. Without an answer there is no warning.
 func (h hostHolders) holder(ctx context.Context, w *website.Website, host string) *website.Website {
 	everywhere := genericapirequest.WithNamespace(ctx, "")
-	list, err := h.store.ListPredicate(everywhere, registry.MatchHost(host), &metainternalversion.ListOptions{ResourceVersion: "0"})
+	list, err := h.store.ListPredicate(everywhere, registry.MatchHost(host),
+		&metainternalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The hosts of a Website are not compared with those of others: Websites cannot be listed", "website", klog.KObj(w), "err", err)
+		klog.FromContext(ctx).V(2).Info("The hosts of a Website are not compared with those of others: Websites cannot "+
+			"be listed", "website", klog.KObj(w), "err", err)
 		return nil
 	}
 	var oldest *website.Website

@@ -43,27 +43,35 @@ func TestHostsOfOthers(t *testing.T) {
 	in := func(namespace, user string) context.Context {
 		return as(genericapirequest.WithNamespace(requestContext("v1beta1", ""), namespace), user)
 	}
-	if _, err := s.Website.Create(in("default", poor), newWebsite(withHosts("default", "first", "a.example.com", "*.example.com")), nil, &metav1.CreateOptions{}); err != nil {
+	if _, err := s.Website.Create(
+		in("default", poor), newWebsite(withHosts("default", "first", "a.example.com", "*.example.com")), nil,
+		&metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	waitCached(t, s, "first", 1)
 
-	const consequence = `has the host "a.example.com": requests for it do not reach this Website until the other one gives it up`
+	const consequence = `has the host "a.example.com": requests for it do not reach this Website until the other one ` +
+		`gives it up`
 	tests := map[string]struct {
 		user, namespace string
 		hosts           []string
 		want            []string
 	}{
-		"readable, same namespace": {user: rich, namespace: "default", hosts: []string{"b.example.com", "a.example.com"}, want: []string{`spec.hosts[1].name: the Website "first" of this namespace ` + consequence}},
-		"readable, elsewhere":      {user: rich, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0].name: the Website "first" of namespace "default" ` + consequence}},
-		"not readable":             {user: poor, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0].name: another Website ` + consequence}},
-		"another host":             {user: rich, namespace: "default", hosts: []string{"b.example.com"}},
+		"readable, same namespace": {user: rich, namespace: "default", hosts: []string{"b.example.com", "a.example.com"},
+			want: []string{`spec.hosts[1].name: the Website "first" of this namespace ` + consequence}},
+		"readable, elsewhere": {user: rich, namespace: "other", hosts: []string{"a.example.com"},
+			want: []string{`spec.hosts[0].name: the Website "first" of namespace "default" ` + consequence}},
+		"not readable": {user: poor, namespace: "other", hosts: []string{"a.example.com"},
+			want: []string{`spec.hosts[0].name: another Website ` + consequence}},
+		"another host": {user: rich, namespace: "default", hosts: []string{"b.example.com"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			second := newWebsite(withHosts(test.namespace, "second", test.hosts...))
 			ctx, created := recording(in(test.namespace, test.user))
-			if _, err := s.Website.Create(ctx, second, nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			if _, err := s.Website.Create(ctx, second, nil,
+				&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(created.texts, test.want) {
@@ -82,7 +90,8 @@ func TestHostsAddedLater(t *testing.T) {
 	mustCreate(t, s, newWebsite(withHosts("default", "b-second", "b.example.com")))
 	adding := func(name string, hosts ...string) []string {
 		ctx, updated := recording(as(requestContext("v1beta1", ""), rich))
-		if _, _, err := s.Website.Update(ctx, name, changed(func(w *website.Website) { w.Spec.Hosts = hostsOf(hosts...) }), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+		if _, _, err := s.Website.Update(ctx, name, changed(func(w *website.Website) { w.Spec.Hosts = hostsOf(hosts...) }),
+			nil, nil, false, &metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return updated.texts
@@ -100,7 +109,8 @@ func TestHostsAddedLater(t *testing.T) {
 
 // TestFieldRules: hosts and annotations that the flags restrict, in both versions.
 func TestFieldRules(t *testing.T) {
-	rules := registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce, ServiceAnnotations: []string{"example.com/a-*", "b"}}
+	rules := registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce,
+		ServiceAnnotations: []string{"example.com/a-*", "b"}}
 	annotation := func(key string) func(*website.Website) {
 		return func(w *website.Website) { w.Spec.Service.Annotations = map[string]string{key: "x"} }
 	}
@@ -108,13 +118,18 @@ func TestFieldRules(t *testing.T) {
 		tweak func(*website.Website)
 		want  string
 	}{
-		"host with permission":    {tweak: withHosts("default", "kubia", "rich.example.com")},
-		"host without permission": {tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), want: `spec.hosts[1].name: Forbidden: requires use on websitehosts "b.example.com" in namespace "default": ask for a role that grants it`},
-		"annotation by prefix":    {tweak: annotation("example.com/a-b")},
-		"annotation by key":       {tweak: annotation("b")},
-		"other annotation":        {tweak: annotation("example.com/b"), want: "spec.service.annotations[example.com/b]: Forbidden: is not allowed in this cluster: remove it, or add its key to --allowed-service-annotations of website-apiserver"},
+		"host with permission": {tweak: withHosts("default", "kubia", "rich.example.com")},
+		"host without permission": {tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"),
+			want: `spec.hosts[1].name: Forbidden: requires use on websitehosts "b.example.com" in namespace "default": ask ` +
+				`for a role that grants it`},
+		"annotation by prefix": {tweak: annotation("example.com/a-b")},
+		"annotation by key":    {tweak: annotation("b")},
+		"other annotation": {tweak: annotation("example.com/b"), want: "spec.service.annotations[example.com/b]: " +
+			"Forbidden: is not allowed in this cluster: remove it, or add its key to --allowed-service-annotations of " +
+			"website-apiserver"},
 	}
-	s := newStorageWithRules(t, &policy{allowed: []string{"rich/kubia", "rich/rich.example.com"}}, rules, generic.UndecoratedStorage)
+	s := newStorageWithRules(t, &policy{allowed: []string{"rich/kubia", "rich/rich.example.com"}}, rules,
+		generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, s) })
@@ -123,7 +138,8 @@ func TestFieldRules(t *testing.T) {
 				if version == "v1alpha1" && want != "" {
 					want = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + want
 				}
-				_, err := s.Website.Create(as(requestContext(version, ""), rich), newWebsite(test.tweak), nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				_, err := s.Website.Create(as(requestContext(version, ""), rich), newWebsite(test.tweak), nil,
+					&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				checkRefused(t, err, want)
 			}
 		})
@@ -134,9 +150,11 @@ func TestFieldRules(t *testing.T) {
 // and the warning about it. Hosts that are set already require nothing.
 func TestHostAuthorization(t *testing.T) {
 	const (
-		missingHost   = `spec.hosts[1].name: requires use on websitehosts "b.example.com" in namespace "default": ask for a role that grants it`
-		missingDomain = `spec.previews.domain: requires use on websitehosts "*.kubia.example.com" in namespace "default": ask for a role that grants it`
-		accepted      = ". It is accepted because website-apiserver has --host-authorization=Warn"
+		missingHost = `spec.hosts[1].name: requires use on websitehosts "b.example.com" in namespace "default": ask for ` +
+			`a role that grants it`
+		missingDomain = `spec.previews.domain: requires use on websitehosts "*.kubia.example.com" in namespace "default": ` +
+			`ask for a role that grants it`
+		accepted = ". It is accepted because website-apiserver has --host-authorization=Warn"
 	)
 	previews := func(w *website.Website) {
 		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "example.com"}
@@ -153,14 +171,22 @@ func TestHostAuthorization(t *testing.T) {
 		refused  bool
 		warnings []string
 	}{
-		"Off":                         {mode: registry.HostAuthorizationOff, tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com")},
-		"Warn":                        {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, warnings: []string{missingHost + accepted}},
-		"Warn, with permission":       {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia", "rich.example.com"), checked: 1},
-		"Warn, in v1alpha1":           {mode: registry.HostAuthorizationWarn, version: "v1alpha1", tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, warnings: []string{annotation + missingHost + accepted}},
-		"Warn, previews":              {mode: registry.HostAuthorizationWarn, tweak: previews, checked: 2, warnings: []string{missingDomain + accepted}},
-		"Warn, without an authorizer": {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia", "b.example.com"), err: unavailable, checked: 1},
-		"Enforce":                     {mode: registry.HostAuthorizationEnforce, tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, refused: true},
-		"Enforce, with permission":    {mode: registry.HostAuthorizationEnforce, tweak: withHosts("default", "kubia", "rich.example.com"), checked: 1},
+		"Off": {mode: registry.HostAuthorizationOff,
+			tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com")},
+		"Warn": {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia",
+			"rich.example.com", "b.example.com"), checked: 2, warnings: []string{missingHost + accepted}},
+		"Warn, with permission": {mode: registry.HostAuthorizationWarn,
+			tweak: withHosts("default", "kubia", "rich.example.com"), checked: 1},
+		"Warn, in v1alpha1": {mode: registry.HostAuthorizationWarn, version: "v1alpha1", tweak: withHosts("default",
+			"kubia", "rich.example.com", "b.example.com"), checked: 2, warnings: []string{annotation + missingHost + accepted}},
+		"Warn, previews": {mode: registry.HostAuthorizationWarn, tweak: previews, checked: 2,
+			warnings: []string{missingDomain + accepted}},
+		"Warn, without an authorizer": {mode: registry.HostAuthorizationWarn,
+			tweak: withHosts("default", "kubia", "b.example.com"), err: unavailable, checked: 1},
+		"Enforce": {mode: registry.HostAuthorizationEnforce,
+			tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, refused: true},
+		"Enforce, with permission": {mode: registry.HostAuthorizationEnforce,
+			tweak: withHosts("default", "kubia", "rich.example.com"), checked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &policy{allowed: []string{"rich/", "rich/rich.example.com"}, err: test.err}
@@ -183,11 +209,15 @@ func TestHostAuthorization(t *testing.T) {
 				return
 			}
 			ctx, recorder = recording(as(requestContext(version, ""), poor))
-			if _, _, err := s.Website.Update(ctx, "kubia", changed(func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+			if _, _, err := s.Website.Update(
+				ctx, "kubia", changed(func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }), nil, nil, false,
+				&metav1.UpdateOptions{},
+			); err != nil {
 				t.Errorf("changing something else: %v", err)
 			}
 			if len(recorder.texts) > 0 || len(p.checked) != test.checked {
-				t.Errorf("changing something else: warnings %q, %d permissions were looked for", recorder.texts, len(p.checked)-test.checked)
+				t.Errorf("changing something else: warnings %q, %d permissions were looked for", recorder.texts,
+					len(p.checked)-test.checked)
 			}
 		})
 	}

@@ -53,10 +53,12 @@ func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.Validat
 // reads from an index of the watch cache, which costs no request to etcd. Without an
 // answer no name is rejected.
 func (d deploymentNames) holder(ctx context.Context, w *website.Website) *website.Website {
-	predicate := registry.MatchWebsite(labels.Everything(), fields.OneTermEqualSelector(registry.DeploymentNameField, w.Spec.DeploymentName))
+	predicate := registry.MatchWebsite(labels.Everything(),
+		fields.OneTermEqualSelector(registry.DeploymentNameField, w.Spec.DeploymentName))
 	list, err := d.store.ListPredicate(ctx, predicate, &metainternalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The deploymentName of a new Website is not checked: the Websites of the namespace cannot be listed", "website", klog.KObj(w), "err", err)
+		klog.FromContext(ctx).V(2).Info("The deploymentName of a new Website is not checked: the Websites of the namespace "+
+			"cannot be listed", "website", klog.KObj(w), "err", err)
 		return nil
 	}
 	for i := range list.(*website.WebsiteList).Items {

@@ -27,7 +27,8 @@ func waitCached(t *testing.T, s *WebsiteStorage, deployment string, n int) {
 }
 
 func TestTakenDeploymentNames(t *testing.T) {
-	const taken = `spec.deploymentName: Duplicate value: "kubia-website": the Website "kubia" of this namespace has it: choose another name`
+	const taken = `spec.deploymentName: Duplicate value: "kubia-website": the Website "kubia" of this namespace has it: ` +
+		`choose another name`
 	s := newCachedStorage(t, genericregistry.StorageWithCacher())
 	mustCreate(t, s, newWebsite())
 	waitCached(t, s, "kubia-website", 1)
@@ -37,10 +38,12 @@ func TestTakenDeploymentNames(t *testing.T) {
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
 		ctx := as(requestContext(version, ""), "owner")
 		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
-			_, err := s.Website.Create(ctx, newWebsite(named("other")), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+			_, err := s.Website.Create(ctx, newWebsite(named("other")), rest.ValidateAllObjectFunc,
+				&metav1.CreateOptions{DryRun: dryRun})
 			checkRefused(t, err, taken)
 		}
-		_, _, err := s.Website.Update(ctx, "other", changed(func(w *website.Website) { *w = *newWebsite(named("other")) }), nil, nil, true, &metav1.UpdateOptions{})
+		_, _, err := s.Website.Update(ctx, "other", changed(func(w *website.Website) { *w = *newWebsite(named("other")) }),
+			nil, nil, true, &metav1.UpdateOptions{})
 		checkRefused(t, err, taken)
 	}
 	after := listsByIndex(t)
@@ -53,23 +56,28 @@ func TestTakenDeploymentNames(t *testing.T) {
 		t.Error("nothing was listed")
 	}
 
-	if _, err := s.Website.Create(requestContext("v1beta1", ""), newWebsite(), nil, &metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	if _, err := s.Website.Create(requestContext("v1beta1", ""), newWebsite(), nil,
+		&metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("creating the same Website: %v, want AlreadyExists", err)
 	}
 	elsewhere := genericapirequest.WithNamespace(requestContext("v1beta1", ""), "elsewhere")
-	if _, err := s.Website.Create(elsewhere, newWebsite(func(w *website.Website) { w.Namespace = "elsewhere" }), nil, &metav1.CreateOptions{}); err != nil {
+	if _, err := s.Website.Create(elsewhere, newWebsite(func(w *website.Website) { w.Namespace = "elsewhere" }), nil,
+		&metav1.CreateOptions{}); err != nil {
 		t.Errorf("in another namespace: %v", err)
 	}
 	for i := range 20 {
-		if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), "kubia", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), "kubia", rest.ValidateAllObjectFunc,
+			&metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		// The watch cache may not have noticed yet.
 		other := fmt.Sprintf("other-%d", i)
-		if _, err := s.Website.Create(requestContext("v1beta1", ""), newWebsite(named(other)), nil, &metav1.CreateOptions{}); err != nil {
+		if _, err := s.Website.Create(requestContext("v1beta1", ""), newWebsite(named(other)), nil,
+			&metav1.CreateOptions{}); err != nil {
 			t.Fatalf("after the deletion: %v", err)
 		}
-		if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), other, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), other, rest.ValidateAllObjectFunc,
+			&metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		mustCreate(t, s, newWebsite())
@@ -80,7 +88,8 @@ func TestTakenDeploymentNames(t *testing.T) {
 func TestDeploymentNamesWithoutAWatchCache(t *testing.T) {
 	s := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, s, newWebsite())
-	_, err := s.Website.Create(as(requestContext("v1beta1", ""), "owner"), newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
+	_, err := s.Website.Create(as(requestContext("v1beta1", ""), "owner"),
+		newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
 	checkRefused(t, err, `the Website "kubia" of this namespace has it`)
 }
 
@@ -92,7 +101,8 @@ func TestNamesOfOtherWebsites(t *testing.T) {
 		"owner": `"kubia-website": the Website "kubia" of this namespace has it: choose another name`,
 		poor:    `"kubia-website": another Website has it: choose another name`,
 	} {
-		_, err := s.Website.Create(as(requestContext("v1beta1", ""), user), newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
+		_, err := s.Website.Create(as(requestContext("v1beta1", ""), user),
+			newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
 		checkRefused(t, err, want)
 	}
 }

@@ -35,8 +35,10 @@ func withPreviews(w *website.Website) {
 	w.Spec.Source.Git.CARef = &website.CAReference{SecretName: "ca", Key: "ca.crt"}
 	w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	w.Spec.Hosts = hostsOf("shop.example.com")
-	w.Spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: "cert"}, Redirect: new(true)}
-	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5, Domain: "previews.example.com", Access: usersOf("users")}
+	w.Spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: "cert"},
+		Redirect: new(true)}
+	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5,
+		Domain: "previews.example.com", Access: usersOf("users")}
 }
 
 // previewOf is what website-controller writes for the branch feature-a.
@@ -47,7 +49,8 @@ func previewOf(parent *website.Website) *website.Website {
 		w.Spec.Source.Git.Ref, w.Spec.Replicas = &website.GitReference{Branch: "feature-a"}, ptr.To[int32](1)
 		w.Spec.Previews, w.Spec.Hosts = nil, hostsOf("feature-a.kubia.previews.example.com")
 		w.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: parent.Name, UID: parent.UID, Controller: ptr.To(true),
+			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: parent.Name, UID: parent.UID,
+			Controller: ptr.To(true),
 		}}
 	})
 }
@@ -66,44 +69,75 @@ func TestPermissionsOfPreviews(t *testing.T) {
 		parent, preview tweak
 		want            string
 	}{
-		"by the controller":                  {previewer, same, same, ""},
-		"by a user":                          {poor, same, same, refused},
-		"of another repository":              {previewer, same, repository, refused},
-		"with submodules":                    {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, refused},
-		"with the submodules of its Website": {previewer, func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, same, ""},
+		"by the controller":     {previewer, same, same, ""},
+		"by a user":             {poor, same, same, refused},
+		"of another repository": {previewer, same, repository, refused},
+		"with submodules": {previewer, same,
+			func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, refused},
+		"with the submodules of its Website": {previewer,
+			func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, same, ""},
 		"of another scope": {previewer, same, func(w *website.Website) {
-			w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = website.SubmodulesShallow, website.CredentialScopeHost
+			w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = website.SubmodulesShallow,
+				website.CredentialScopeHost
 		}, refused},
-		"with another Secret":                    {previewer, same, withSecret("other"), `requires get on secrets "other"`},
-		"with another CA":                        {previewer, same, func(w *website.Website) { w.Spec.Source.Git.CARef.Key = "other" }, `spec.source.git.caRef: Forbidden: requires get on secrets "ca"`},
-		"with another certificate":               {previewer, same, func(w *website.Website) { w.Spec.TLS.SecretRef.Name = "other" }, `requires get on secrets "other"`},
-		"with a load balancer":                   {previewer, same, func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type: Forbidden"},
-		"with another toleration":                {previewer, same, func(w *website.Website) { w.Spec.Scheduling.Tolerations[0].Key = "other" }, "spec.scheduling.tolerations: Forbidden"},
-		"of a tag":                               {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: "feature-a"} }, refused},
-		"of another branch":                      {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Ref.Branch = "feature-b" }, refused},
-		"of a branch that does not match":        {previewer, func(w *website.Website) { w.Spec.Previews.Branches = []string{"next"} }, same, refused},
-		"with another name":                      {previewer, same, func(w *website.Website) { w.Name = "kubia-other" }, refused},
-		"with the host of another branch":        {previewer, same, func(w *website.Website) { w.Spec.Hosts[0].Name = "b.kubia.previews.example.com" }, `use on websitehosts "b.kubia.previews.example.com"`},
-		"with the host of another Website":       {previewer, same, func(w *website.Website) { w.Spec.Hosts[0].Name = "feature-a.other.previews.example.com" }, `use on websitehosts "feature-a.other.previews.example.com"`},
-		"in another domain":                      {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "other.example.com" }, same, refusedHost},
-		"in another domain, for the certificate": {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "other.example.com" }, same, refusedCert},
-		"in the domain of the flag, unpermitted": {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "" }, same, `spec.hosts[0].name: Forbidden: requires use on websitehosts "*.previews.example.com"`},
-		"in the domain of the flag, permitted":   {"granted", func(w *website.Website) { w.Spec.Previews.Domain = "" }, same, ""},
-		"of a Website without previews":          {previewer, func(w *website.Website) { w.Spec.Previews = nil }, same, refused},
-		"of a Website that is being deleted":     {previewer, func(w *website.Website) { w.Finalizers = []string{"example.com/keep"} }, same, refused},
-		"of an earlier Website":                  {previewer, same, func(w *website.Website) { w.OwnerReferences[0].UID = "earlier" }, refused},
-		"of no such Website":                     {previewer, same, func(w *website.Website) { w.OwnerReferences[0].Name = "nothing" }, refused},
-		"not controlled":                         {previewer, same, func(w *website.Website) { w.OwnerReferences[0].Controller = nil }, refused},
-		"controlled by something else":           {previewer, same, func(w *website.Website) { w.OwnerReferences[0].Kind = "Shop" }, refused},
+		"with another Secret": {previewer, same, withSecret("other"), `requires get on secrets "other"`},
+		"with another CA": {previewer, same, func(w *website.Website) {
+			w.Spec.Source.Git.CARef.Key = "other"
+		}, `spec.source.git.caRef: Forbidden: requires get on secrets "ca"`},
+		"with another certificate": {previewer, same,
+			func(w *website.Website) { w.Spec.TLS.SecretRef.Name = "other" }, `requires get on secrets "other"`},
+		"with a load balancer": {previewer, same,
+			func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type: Forbidden"},
+		"with another toleration": {previewer, same, func(w *website.Website) {
+			w.Spec.Scheduling.Tolerations[0].Key = "other"
+		}, "spec.scheduling.tolerations: Forbidden"},
+		"of a tag": {previewer, same,
+			func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: "feature-a"} }, refused},
+		"of another branch": {previewer, same,
+			func(w *website.Website) { w.Spec.Source.Git.Ref.Branch = "feature-b" }, refused},
+		"of a branch that does not match": {previewer,
+			func(w *website.Website) { w.Spec.Previews.Branches = []string{"next"} }, same, refused},
+		"with another name": {previewer, same,
+			func(w *website.Website) { w.Name = "kubia-other" }, refused},
+		"with the host of another branch": {previewer, same, func(w *website.Website) {
+			w.Spec.Hosts[0].Name = "b.kubia.previews.example.com"
+		}, `use on websitehosts "b.kubia.previews.example.com"`},
+		"with the host of another Website": {previewer, same, func(w *website.Website) {
+			w.Spec.Hosts[0].Name = "feature-a.other.previews.example.com"
+		}, `use on websitehosts "feature-a.other.previews.example.com"`},
+		"in another domain": {previewer,
+			func(w *website.Website) { w.Spec.Previews.Domain = "other.example.com" }, same, refusedHost},
+		"in another domain, for the certificate": {previewer,
+			func(w *website.Website) { w.Spec.Previews.Domain = "other.example.com" }, same, refusedCert},
+		"in the domain of the flag, unpermitted": {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "" }, same,
+			`spec.hosts[0].name: Forbidden: requires use on websitehosts "*.previews.example.com"`},
+		"in the domain of the flag, permitted": {"granted",
+			func(w *website.Website) { w.Spec.Previews.Domain = "" }, same, ""},
+		"of a Website without previews": {previewer,
+			func(w *website.Website) { w.Spec.Previews = nil }, same, refused},
+		"of a Website that is being deleted": {previewer,
+			func(w *website.Website) { w.Finalizers = []string{"example.com/keep"} }, same, refused},
+		"of an earlier Website": {previewer, same,
+			func(w *website.Website) { w.OwnerReferences[0].UID = "earlier" }, refused},
+		"of no such Website": {previewer, same,
+			func(w *website.Website) { w.OwnerReferences[0].Name = "nothing" }, refused},
+		"not controlled": {previewer, same,
+			func(w *website.Website) { w.OwnerReferences[0].Controller = nil }, refused},
+		"controlled by something else": {previewer, same,
+			func(w *website.Website) { w.OwnerReferences[0].Kind = "Shop" }, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy := grants{
-				"owner create websites/": true, "owner get secrets/key": true, "owner get secrets/ca": true, "owner get secrets/cert": true, "owner get secrets/users": true,
+				"owner create websites/": true, "owner get secrets/key": true, "owner get secrets/ca": true,
+				"owner get secrets/cert": true, "owner get secrets/users": true,
 				"owner schedule websites/kubia": true, "owner use websitehosts/shop.example.com": true,
-				"owner use websitehosts/*.kubia.previews.example.com": true, "owner use websitehosts/*.kubia.other.example.com": true,
-				"previewer preview websites/kubia": true, "granted preview websites/kubia": true, "granted use websitehosts/*.previews.example.com": true,
+				"owner use websitehosts/*.kubia.previews.example.com": true,
+				"owner use websitehosts/*.kubia.other.example.com":    true,
+				"previewer preview websites/kubia":                    true, "granted preview websites/kubia": true,
+				"granted use websitehosts/*.previews.example.com": true,
 			}
-			storage := newStorageWithRules(t, policy, registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce}, generic.UndecoratedStorage)
+			storage := newStorageWithRules(t, policy, registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce},
+				generic.UndecoratedStorage)
 			ctx := requestContext("v1beta1", "")
 			parent := newWebsite(withPreviews, test.parent)
 			created, err := storage.Website.Create(as(ctx, "owner"), parent, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
@@ -112,13 +146,15 @@ func TestPermissionsOfPreviews(t *testing.T) {
 			}
 			parent = created.(*website.Website)
 			if len(parent.Finalizers) > 0 {
-				if _, _, err := storage.Website.Delete(ctx, parent.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+				if _, _, err := storage.Website.Delete(ctx, parent.Name, rest.ValidateAllObjectFunc,
+					&metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			preview := previewOf(parent)
 			test.preview(preview)
-			if _, err = storage.Website.Create(as(ctx, test.user), preview.DeepCopy(), nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); test.want == "" && err != nil {
+			if _, err = storage.Website.Create(as(ctx, test.user), preview.DeepCopy(), nil,
+				&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); test.want == "" && err != nil {
 				t.Errorf("dry run: %v", err)
 			}
 			_, err = storage.Website.Create(as(ctx, test.user), preview, nil, &metav1.CreateOptions{})
@@ -131,7 +167,8 @@ func TestPermissionsOfPreviews(t *testing.T) {
 // get nothing by it.
 func TestChangesOfPreviews(t *testing.T) {
 	policy := grants{
-		"owner create websites/": true, "owner get secrets/key": true, "owner get secrets/ca": true, "owner get secrets/cert": true, "owner get secrets/users": true,
+		"owner create websites/": true, "owner get secrets/key": true, "owner get secrets/ca": true,
+		"owner get secrets/cert": true, "owner get secrets/users": true,
 		"owner schedule websites/kubia": true, "owner get secrets/other": true, "previewer preview websites/kubia": true,
 	}
 	storage := newStorageWithPolicy(t, policy, generic.UndecoratedStorage)
@@ -140,11 +177,13 @@ func TestChangesOfPreviews(t *testing.T) {
 		_, _, err := storage.Website.Update(as(ctx, user), name, changed(tweak), nil, nil, false, &metav1.UpdateOptions{})
 		return err
 	}
-	created, err := storage.Website.Create(as(ctx, "owner"), newWebsite(withPreviews), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	created, err := storage.Website.Create(as(ctx, "owner"), newWebsite(withPreviews), rest.ValidateAllObjectFunc,
+		&metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Website.Create(as(ctx, previewer), previewOf(created.(*website.Website)), nil, &metav1.CreateOptions{}); err != nil {
+	if _, err := storage.Website.Create(as(ctx, previewer), previewOf(created.(*website.Website)), nil,
+		&metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	const preview = "kubia-feature-a"
@@ -154,9 +193,14 @@ func TestChangesOfPreviews(t *testing.T) {
 	checkRefused(t, update(previewer, preview, other), "")
 	// What is unchanged takes no permission, as with every Website.
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Pin = nil }), "")
-	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Source.Git.Repository = "https://evil.example.com/a" }), `requires get on secrets "other"`)
-	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), "spec.previews: Forbidden: requires create on websites in namespace")
-	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), `spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)
+	checkRefused(
+		t, update(poor, preview, func(w *website.Website) { w.Spec.Source.Git.Repository = "https://evil.example.com/a" }),
+		`requires get on secrets "other"`,
+	)
+	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }),
+		"spec.previews: Forbidden: requires create on websites in namespace")
+	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }),
+		`spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews = nil }), "")
 	again := func(w *website.Website) {
 		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 5}

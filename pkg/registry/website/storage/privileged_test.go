@@ -19,8 +19,10 @@ func TestPrivilegedFields(t *testing.T) {
 		field, verb string
 		orElse      string
 	}{
-		"load balancer": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type", "expose", orClusterIP},
-		"any node port": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeNodePort }, "spec.service.type", "expose", orClusterIP},
+		"load balancer": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer },
+			"spec.service.type", "expose", orClusterIP},
+		"any node port": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeNodePort }, "spec.service.type",
+			"expose", orClusterIP},
 		"node port": {func(w *website.Website) {
 			w.Spec.Service.Type, w.Spec.Service.NodePort = website.ServiceTypeNodePort, 30080
 		}, "spec.service.nodePort", "expose", ""},
@@ -33,13 +35,16 @@ func TestPrivilegedFields(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
-			inV1beta1 := test.field + ": Forbidden: requires " + test.verb + ` on websites "kubia" in namespace "default": ask for a role that grants it` + test.orElse
-			want := map[string]string{"v1beta1": inV1beta1, "v1alpha1": "metadata.annotations[" + website.AnnotationCarriedFields + "]." + inV1beta1}
+			inV1beta1 := test.field + ": Forbidden: requires " + test.verb + ` on websites "kubia" in namespace "default": ` +
+				`ask for a role that grants it` + test.orElse
+			want := map[string]string{"v1beta1": inV1beta1,
+				"v1alpha1": "metadata.annotations[" + website.AnnotationCarriedFields + "]." + inV1beta1}
 			for version, want := range want {
 				ctx := as(requestContext(version, ""), poor)
 				_, err := storage.Website.Create(ctx, newWebsite(test.tweak), nil, &metav1.CreateOptions{})
 				checkRefused(t, err, want)
-				_, _, err = storage.Website.Update(ctx, "kubia", changed(func(w *website.Website) { *w = *newWebsite(test.tweak) }), nil, nil, true, &metav1.UpdateOptions{})
+				_, _, err = storage.Website.Update(ctx, "kubia", changed(func(w *website.Website) { *w = *newWebsite(test.tweak) }),
+					nil, nil, true, &metav1.UpdateOptions{})
 				checkRefused(t, err, want)
 			}
 			poorly, richly := as(requestContext("v1beta1", ""), poor), as(requestContext("v1beta1", ""), rich)
@@ -47,14 +52,19 @@ func TestPrivilegedFields(t *testing.T) {
 				t.Fatal(err)
 			}
 			for version, want := range want {
-				_, _, err := storage.Website.Update(as(requestContext(version, ""), poor), "kubia", changed(test.tweak), nil, nil, false, &metav1.UpdateOptions{})
+				_, _, err := storage.Website.Update(as(requestContext(version, ""), poor), "kubia", changed(test.tweak), nil, nil,
+					false, &metav1.UpdateOptions{})
 				checkRefused(t, err, want)
 			}
-			if _, _, err := storage.Website.Update(richly, "kubia", changed(test.tweak), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+			if _, _, err := storage.Website.Update(richly, "kubia", changed(test.tweak), nil, nil, false,
+				&metav1.UpdateOptions{}); err != nil {
 				t.Fatalf("refused although the user has the permission: %v", err)
 			}
 			p.checked = nil
-			if _, _, err := storage.Website.Update(poorly, "kubia", changed(func(w *website.Website) { w.Spec.Source.Path = "docs" }), nil, nil, false, &metav1.UpdateOptions{}); err != nil || len(p.checked) > 0 {
+			if _, _, err := storage.Website.Update(
+				poorly, "kubia", changed(func(w *website.Website) { w.Spec.Source.Path = "docs" }), nil, nil, false,
+				&metav1.UpdateOptions{},
+			); err != nil || len(p.checked) > 0 {
 				t.Errorf("another field: %v after the checks %+v, want neither an error nor a check", err, p.checked)
 			}
 		})

@@ -22,7 +22,8 @@ import (
 
 const (
 	rich, poor = "rich", "poor"
-	refused    = `spec.source.git.secretRef: Forbidden: requires get on secrets "key" in namespace "default": ask for a role that grants it`
+	refused    = `spec.source.git.secretRef: Forbidden: requires get on secrets "key" in namespace "default": ask for a ` +
+		`role that grants it`
 )
 
 // policy allows users to get Secrets, by "user/secret", and records the checks.
@@ -56,7 +57,8 @@ func withUsers(w *website.Website) {
 }
 
 func withUsersOfPreviews(w *website.Website) {
-	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com", Access: usersOf("key")}
+	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com",
+		Access: usersOf("key")}
 }
 
 // certified has the server of the repository verified with a CA that every user may get.
@@ -77,7 +79,8 @@ func changed(tweaks ...func(*website.Website)) rest.UpdatedObjectInfo {
 
 func deleteAll(t *testing.T, storage *WebsiteStorage) {
 	t.Helper()
-	if _, err := storage.Website.DeleteCollection(requestContext("v1beta1", ""), rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, nil); err != nil {
+	if _, err := storage.Website.DeleteCollection(requestContext("v1beta1", ""), rest.ValidateAllObjectFunc,
+		&metav1.DeleteOptions{}, nil); err != nil {
 		t.Errorf("deleting Websites: %v", err)
 	}
 }
@@ -104,23 +107,26 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 		"no reference":              {user: poor, version: "v1beta1", tweak: func(*website.Website) {}},
 		"a reference":               {user: poor, version: "v1beta1", tweak: withSecret("key"), want: refused},
 		"one that the user may get": {user: rich, version: "v1beta1", tweak: withSecret("key")},
-		"another one":               {user: rich, version: "v1beta1", tweak: withSecret("other"), want: strings.Replace(refused, "key", "other", 1)},
-		"carried by v1alpha1":       {user: poor, version: "v1alpha1", tweak: withSecret("key"), want: carried},
+		"another one": {user: rich, version: "v1beta1", tweak: withSecret("other"),
+			want: strings.Replace(refused, "key", "other", 1)},
+		"carried by v1alpha1": {user: poor, version: "v1alpha1", tweak: withSecret("key"), want: carried},
 		"with a generated name": {user: poor, version: "v1beta1", want: refused, tweak: func(w *website.Website) {
 			w.Name, w.GenerateName = "", "kubia-"
 			withSecret("key")(w)
 		}},
 	}
-	for field, users := range map[string]func(*website.Website){"spec.access.basicAuth.secretRef": withUsers, "spec.previews.access.basicAuth.secretRef": withUsersOfPreviews} {
+	for field, users := range map[string]func(*website.Website){"spec.access.basicAuth.secretRef": withUsers,
+		"spec.previews.access.basicAuth.secretRef": withUsersOfPreviews} {
 		refused := strings.Replace(refused, "spec.source.git.secretRef", field, 1)
 		for what, test := range map[string]struct {
 			user, version string
 			tweak         func(*website.Website)
 			want          string
 		}{
-			"":                    {user: poor, version: "v1beta1", tweak: users, want: refused},
-			", that may be read":  {user: rich, version: "v1beta1", tweak: users},
-			", carried":           {user: poor, version: "v1alpha1", tweak: users, want: "metadata.annotations[" + website.AnnotationCarriedFields + "]." + refused},
+			"":                   {user: poor, version: "v1beta1", tweak: users, want: refused},
+			", that may be read": {user: rich, version: "v1beta1", tweak: users},
+			", carried": {user: poor, version: "v1alpha1", tweak: users,
+				want: "metadata.annotations[" + website.AnnotationCarriedFields + "]." + refused},
 			", carried, may read": {user: rich, version: "v1alpha1", tweak: users},
 		} {
 			tests[field+what] = test
@@ -182,12 +188,20 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"another branch":       {tweak: at(&website.GitReference{Branch: "evil"}), want: refused},
 		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
 		"no branch":            {tweak: at(nil), want: refused},
-		"a pin":                {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40)} }, want: refused},
-		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesRecursive }, want: refused},
-		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.access.basicAuth.secretRef", 1)},
-		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.previews.access.basicAuth.secretRef", 1)},
-		"a CA":                 {tweak: certified, want: refused},
-		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost }, want: refused},
+		"a pin": {tweak: func(w *website.Website) {
+			w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40)}
+		}, want: refused},
+		"submodules": {tweak: func(w *website.Website) {
+			w.Spec.Source.Git.Submodules = website.SubmodulesRecursive
+		}, want: refused},
+		"users": {tweak: withUsers,
+			want: strings.Replace(refused, "spec.source.git.secretRef", "spec.access.basicAuth.secretRef", 1)},
+		"users of previews": {tweak: withUsersOfPreviews,
+			want: strings.Replace(refused, "spec.source.git.secretRef", "spec.previews.access.basicAuth.secretRef", 1)},
+		"a CA": {tweak: certified, want: refused},
+		"scope": {tweak: func(w *website.Website) {
+			w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost
+		}, want: refused},
 	}
 	p := &policy{allowed: []string{"rich/key", "rich/", "rich/ca", "poor/", "poor/ca"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
@@ -195,18 +209,21 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
 			w := newWebsite(withSecret("key"), at(&website.GitReference{Branch: "main"}))
-			if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), w, nil, &metav1.CreateOptions{}); err != nil {
+			if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), w, nil,
+				&metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			p.checked = nil
 			for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
-				_, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), poor), "kubia", changed(test.tweak), nil, nil, false, &metav1.UpdateOptions{DryRun: dryRun})
+				_, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), poor), "kubia", changed(test.tweak), nil, nil,
+					false, &metav1.UpdateOptions{DryRun: dryRun})
 				checkRefused(t, err, test.want)
 			}
 			if test.want == "" && len(p.checked) > 0 {
 				t.Errorf("the authorizer has checked %+v, want nothing", p.checked)
 			}
-			if _, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), rich), "kubia", changed(test.tweak), nil, nil, false, &metav1.UpdateOptions{}); err != nil && !strings.Contains(test.want, "other") {
+			if _, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), rich), "kubia", changed(test.tweak), nil,
+				nil, false, &metav1.UpdateOptions{}); err != nil && !strings.Contains(test.want, "other") {
 				t.Errorf("refused although the user may get the Secret: %v", err)
 			}
 		})
@@ -217,7 +234,8 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 // has no meaning for the next one.
 func TestReferenceOfDeletedWebsite(t *testing.T) {
 	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
-	if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), newWebsite(withSecret("key")), nil, &metav1.CreateOptions{}); err != nil {
+	if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), newWebsite(withSecret("key")), nil,
+		&metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx := as(requestContext("v1beta1", ""), poor)
@@ -233,7 +251,8 @@ func TestReferenceOfDeletedWebsite(t *testing.T) {
 func TestReferenceOfFinalizedWebsite(t *testing.T) {
 	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
 	held := func(w *website.Website) { w.Finalizers = []string{"example.com/x"} }
-	if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), newWebsite(withSecret("key"), held), nil, &metav1.CreateOptions{}); err != nil {
+	if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), newWebsite(withSecret("key"), held), nil,
+		&metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx := as(requestContext("v1beta1", ""), poor)
@@ -244,7 +263,8 @@ func TestReferenceOfFinalizedWebsite(t *testing.T) {
 		t.Fatal(err)
 	}
 	released := func(w *website.Website) { w.Finalizers = nil }
-	if _, _, err := storage.Website.Update(ctx, "kubia", changed(released), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := storage.Website.Update(ctx, "kubia", changed(released), nil, nil, false,
+		&metav1.UpdateOptions{}); err != nil {
 		t.Errorf("removing the finalizer: %v", err)
 	}
 	if _, err := storage.Website.Get(ctx, "kubia", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -262,11 +282,13 @@ func TestReferenceIsComparedWithWhatIsStored(t *testing.T) {
 	}
 	read := obj.(*website.Website).DeepCopy()
 	removed := func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }
-	if _, _, err := storage.Website.Update(richly, "kubia", changed(removed), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := storage.Website.Update(richly, "kubia", changed(removed), nil, nil, false,
+		&metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	read.ResourceVersion = ""
-	_, _, err = storage.Website.Update(poorly, "kubia", rest.DefaultUpdatedObjectInfo(read), nil, nil, false, &metav1.UpdateOptions{})
+	_, _, err = storage.Website.Update(poorly, "kubia", rest.DefaultUpdatedObjectInfo(read), nil, nil, false,
+		&metav1.UpdateOptions{})
 	checkRefused(t, err, refused)
 }
 
@@ -278,22 +300,27 @@ func TestSubresourcesCannotRefer(t *testing.T) {
 	mustCreate(t, storage, newWebsite())
 	hostile := changed(withSecret("key"), func(w *website.Website) {
 		w.Status.ReadyReplicas = 1
-		w.Annotations = map[string]string{website.AnnotationCarriedFields: `{"spec":{"source":{"git":{"secretRef":{"name":"key"}}}}}`}
+		w.Annotations = map[string]string{
+			website.AnnotationCarriedFields: `{"spec":{"source":{"git":{"secretRef":{"name":"key"}}}}}`,
+		}
 	})
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
-		if _, _, err := storage.Status.Update(as(requestContext(version, "status"), poor), "kubia", hostile, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err != nil {
+		if _, _, err := storage.Status.Update(as(requestContext(version, "status"), poor), "kubia", hostile,
+			rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if w := get(t, storage); w.Spec.Source.Git.SecretRef != nil || len(w.Annotations) > 0 || w.Status.ReadyReplicas != 1 {
 			t.Errorf("after a status update in %s: %+v", version, w)
 		}
 	}
-	if _, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), rich), "kubia", changed(withSecret("key")), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), rich), "kubia", changed(withSecret("key")),
+		nil, nil, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.checked = nil
 	scale := changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = 5 })
-	if _, _, err := storage.Scale.Update(as(requestContext("v1beta1", "scale"), poor), "kubia", scale, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := storage.Scale.Update(as(requestContext("v1beta1", "scale"), poor), "kubia", scale,
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if w := get(t, storage); *w.Spec.Replicas != 5 || len(p.checked) != 0 {

@@ -40,7 +40,8 @@ func (*RollbackREST) Destroy() {}
 func (*RollbackREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // Create rolls back.
-func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object,
+	createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	rollback, ok := obj.(*website.WebsiteRollback)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a WebsiteRollback: %T", obj))
@@ -76,7 +77,8 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 		}
 		return r.manager.Record(w, updated, options.FieldManager), nil
 	})
-	changed, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: options.DryRun})
+	changed, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc,
+		r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: options.DryRun})
 	if err != nil {
 		return nil, publicConflict(err)
 	}

@@ -38,22 +38,29 @@ func TestRollback(t *testing.T) {
 		"this very Website": {user: poor, pin: before, tweak: func(w *website.Website, r *website.WebsiteRollback) {
 			r.Name, r.UID, r.ResourceVersion = w.Name, w.UID, w.ResourceVersion
 		}},
-		"another UID":       {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.UID = "other" }, matches: apierrors.IsConflict},
-		"a former version":  {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.ResourceVersion = "1" }, matches: apierrors.IsConflict},
-		"another name":      {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.Name = "other" }, matches: apierrors.IsBadRequest},
+		"another UID": {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.UID = "other" },
+			matches: apierrors.IsConflict},
+		"a former version": {
+			user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.ResourceVersion = "1" },
+			matches: apierrors.IsConflict,
+		},
+		"another name": {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.Name = "other" },
+			matches: apierrors.IsBadRequest},
 		"an unset variable": {user: rich, tweak: to(""), matches: apierrors.IsInvalid},
 		"denied":            {user: rich, tweak: to(other), deny: true, matches: apierrors.IsForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
 			ctx := requestContext("v1beta1", "")
-			if _, err := storage.Website.Create(as(ctx, rich), newWebsite(withSecret("key")), nil, &metav1.CreateOptions{}); err != nil {
+			if _, err := storage.Website.Create(as(ctx, rich), newWebsite(withSecret("key")), nil,
+				&metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			obj, _, err := storage.Status.Update(ctx, "kubia", changed(func(w *website.Website) {
 				w.Status.Commit = served
 				for _, commit := range []string{served, before} {
-					w.Status.History = append(w.Status.History, website.WebsiteRelease{Commit: commit, PublishedTime: metav1.Now(), Cause: website.ReleaseCausePoll})
+					w.Status.History = append(w.Status.History, website.WebsiteRelease{Commit: commit, PublishedTime: metav1.Now(),
+						Cause: website.ReleaseCausePoll})
 				}
 			}), nil, nil, false, &metav1.UpdateOptions{})
 			if err != nil {

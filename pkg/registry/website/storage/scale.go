@@ -68,7 +68,10 @@ func (r *ScaleREST) Get(ctx context.Context, name string, options *metav1.GetOpt
 }
 
 // Update changes the number of replicas of an existing Website.
-func (r *ScaleREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r *ScaleREST) Update(
+	ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
 	obj, _, err := r.store.Update(ctx, name, &scaledWebsite{name: name, scale: objInfo},
 		admitScaleOnCreate(createValidation), admitScaleOnUpdate(updateValidation), false, options)
 	if err != nil {
@@ -169,7 +172,8 @@ func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (
 		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), w.Name, errs)
 	}
 	if scale.UID != "" && scale.UID != w.UID {
-		return nil, apierrors.NewConflict(resource, w.Name, fmt.Errorf("the UID in the precondition is %s, that of the object %s", scale.UID, w.UID))
+		return nil, apierrors.NewConflict(resource, w.Name,
+			fmt.Errorf("the UID in the precondition is %s, that of the object %s", scale.UID, w.UID))
 	}
 
 	w.Spec.Replicas = &scale.Spec.Replicas
@@ -194,6 +198,8 @@ func requestGroupVersion(ctx context.Context) schema.GroupVersion {
 }
 
 func validateScale(scale *autoscalingv1.Scale) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&scale.ObjectMeta, true, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
-	return append(errs, apivalidation.ValidateNonnegativeField(int64(scale.Spec.Replicas), field.NewPath("spec", "replicas"))...)
+	errs := apivalidation.ValidateObjectMeta(&scale.ObjectMeta, true, apivalidation.NameIsDNSLabel,
+		field.NewPath("metadata"))
+	return append(errs, apivalidation.ValidateNonnegativeField(int64(scale.Spec.Replicas),
+		field.NewPath("spec", "replicas"))...)
 }

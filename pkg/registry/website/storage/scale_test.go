@@ -27,9 +27,11 @@ func changing(change func(*autoscalingv1.Scale)) rest.UpdatedObjectInfo {
 	})
 }
 
-func scaleTo(t *testing.T, storage *WebsiteStorage, version string, info rest.UpdatedObjectInfo) (*autoscalingv1.Scale, error) {
+func scaleTo(t *testing.T, storage *WebsiteStorage, version string,
+	info rest.UpdatedObjectInfo) (*autoscalingv1.Scale, error) {
 	t.Helper()
-	obj, created, err := storage.Scale.Update(requestContext(version, "scale"), "kubia", info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+	obj, created, err := storage.Scale.Update(requestContext(version, "scale"), "kubia", info, rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,10 @@ func TestScale(t *testing.T) {
 	created := mustCreate(t, storage, newWebsite())
 	reported := created.DeepCopy()
 	reported.Status.Replicas, reported.Status.Selector = 1, "app=another"
-	if _, _, err := storage.Status.Update(requestContext("v1beta1", "status"), "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := storage.Status.Update(
+		requestContext("v1beta1", "status"), "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 
@@ -62,7 +67,8 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale := obj.(*autoscalingv1.Scale)
-	if scale.Name != "kubia" || scale.UID != created.UID || scale.Spec.Replicas != 2 || scale.Status.Replicas != 1 || scale.Status.Selector != "mycontroller.nevermosby.io/deployment=kubia-website" {
+	if scale.Name != "kubia" || scale.UID != created.UID || scale.Spec.Replicas != 2 || scale.Status.Replicas != 1 ||
+		scale.Status.Selector != "mycontroller.nevermosby.io/deployment=kubia-website" {
 		t.Errorf("scale = %+v, want 2 replicas wanted, 1 there, and the selector of the spec", scale)
 	}
 
@@ -74,7 +80,8 @@ func TestScale(t *testing.T) {
 			}
 			w := get(t, storage)
 			if scaled.Spec.Replicas != replicas || *w.Spec.Replicas != replicas {
-				t.Errorf("scaled through %s to %d, the Website has %d, want %d", version, scaled.Spec.Replicas, *w.Spec.Replicas, replicas)
+				t.Errorf("scaled through %s to %d, the Website has %d, want %d", version, scaled.Spec.Replicas,
+					*w.Spec.Replicas, replicas)
 			}
 			if w.Spec.DeploymentName != "kubia-website" || w.Status.Selector == "" {
 				t.Errorf("scaling changed something else: %+v", w)
@@ -91,12 +98,21 @@ func TestScaleRefusals(t *testing.T) {
 		info rest.UpdatedObjectInfo
 		want func(error) bool
 	}{
-		"negative":           {info: changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 }), want: apierrors.IsInvalid},
-		"another UID":        {info: changing(func(s *autoscalingv1.Scale) { s.UID = types.UID("other") }), want: apierrors.IsConflict},
-		"another version":    {info: changing(func(s *autoscalingv1.Scale) { s.ResourceVersion = "1" }), want: apierrors.IsConflict},
-		"another namespace":  {info: changing(func(s *autoscalingv1.Scale) { s.Namespace = "other" }), want: apierrors.IsBadRequest},
-		"not a Scale":        {info: rest.DefaultUpdatedObjectInfo(newWebsite()), want: apierrors.IsBadRequest},
-		"failing to compute": {info: rest.DefaultUpdatedObjectInfo(nil, func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { return nil, failure }), want: func(err error) bool { return errors.Is(err, failure) }},
+		"negative": {info: changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 }),
+			want: apierrors.IsInvalid},
+		"another UID": {info: changing(func(s *autoscalingv1.Scale) { s.UID = types.UID("other") }),
+			want: apierrors.IsConflict},
+		"another version": {info: changing(func(s *autoscalingv1.Scale) { s.ResourceVersion = "1" }),
+			want: apierrors.IsConflict},
+		"another namespace": {info: changing(func(s *autoscalingv1.Scale) { s.Namespace = "other" }),
+			want: apierrors.IsBadRequest},
+		"not a Scale": {info: rest.DefaultUpdatedObjectInfo(newWebsite()), want: apierrors.IsBadRequest},
+		"failing to compute": {
+			info: rest.DefaultUpdatedObjectInfo(nil, func(context.Context, runtime.Object, runtime.Object) (runtime.Object,
+				error) {
+				return nil, failure
+			}), want: func(err error) bool { return errors.Is(err, failure) },
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +129,11 @@ func TestScaleRefusals(t *testing.T) {
 		if _, err := storage.Scale.Get(ctx, "missing", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("reading: %v, want NotFound", err)
 		}
-		info := rest.DefaultUpdatedObjectInfo(&autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "missing", Namespace: metav1.NamespaceDefault}})
-		if _, _, err := storage.Scale.Update(ctx, "missing", info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+		info := rest.DefaultUpdatedObjectInfo(
+			&autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "missing", Namespace: metav1.NamespaceDefault}},
+		)
+		if _, _, err := storage.Scale.Update(ctx, "missing", info, rest.ValidateAllObjectFunc,
+			rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("scaling: %v, want NotFound", err)
 		}
 	})
@@ -131,7 +150,8 @@ func TestAdmissionSeesTheScale(t *testing.T) {
 		}
 		return denied
 	}
-	_, _, err := storage.Scale.Update(requestContext("v1beta1", "scale"), "kubia", changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = 7 }),
+	_, _, err := storage.Scale.Update(requestContext("v1beta1", "scale"), "kubia",
+		changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = 7 }),
 		rest.ValidateAllObjectFunc, admit, false, &metav1.UpdateOptions{})
 	if !errors.Is(err, denied) {
 		t.Errorf("error = %v, want that of admission", err)
@@ -144,20 +164,24 @@ func TestScaleKeepsTrackOfOwners(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	owned := metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)
 	mustCreate(t, storage, newWebsite(func(w *website.Website) {
-		w.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "team", Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: owned}}
+		w.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "team", Operation: metav1.ManagedFieldsOperationApply,
+			APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: owned}}
 	}))
 	_, err := scaleTo(t, storage, "v1beta1", changing(func(s *autoscalingv1.Scale) {
-		if len(s.ManagedFields) != 1 || s.ManagedFields[0].Manager != "team" || s.ManagedFields[0].APIVersion != "autoscaling/v1" {
+		if len(s.ManagedFields) != 1 || s.ManagedFields[0].Manager != "team" ||
+			s.ManagedFields[0].APIVersion != "autoscaling/v1" {
 			t.Errorf("owners seen through the Scale = %+v, want team", s.ManagedFields)
 		}
 		s.Spec.Replicas = 3
-		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "autoscaler", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v1", FieldsType: "FieldsV1", FieldsV1: owned, Subresource: "scale"}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "autoscaler", Operation: metav1.ManagedFieldsOperationUpdate,
+			APIVersion: "autoscaling/v1", FieldsType: "FieldsV1", FieldsV1: owned, Subresource: "scale"}}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	owners := get(t, storage).ManagedFields
-	if len(owners) != 1 || owners[0].Manager != "autoscaler" || owners[0].APIVersion != v1beta1.SchemeGroupVersion.String() || owners[0].Subresource != "scale" {
+	if len(owners) != 1 || owners[0].Manager != "autoscaler" ||
+		owners[0].APIVersion != v1beta1.SchemeGroupVersion.String() || owners[0].Subresource != "scale" {
 		t.Errorf("owners seen from the Website = %+v, want the autoscaler alone", owners)
 	}
 }

@@ -24,7 +24,8 @@ func TestStatusStore(t *testing.T) {
 	create := func(ctx context.Context, obj runtime.Object) error {
 		w := obj.DeepCopyObject().(*website.Website)
 		// The suite cannot delete what it has created of a store that deletes nothing.
-		if _, _, err := storage.Website.Delete(ctx, w.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := storage.Website.Delete(ctx, w.Name, rest.ValidateAllObjectFunc,
+			&metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		key, err := storage.Website.KeyFunc(ctx, w.Name)
@@ -44,7 +45,8 @@ func TestStatusStore(t *testing.T) {
 		}
 	}
 	tester := resttest.New(t, storage.Status)
-	tester.SetRequestInfo(&genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites", Subresource: "status"})
+	tester.SetRequestInfo(&genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1",
+		Resource: "websites", Subresource: "status"})
 	tester.TestUpdate(newWebsite(), create, get,
 		status(func(s *website.WebsiteStatus) { s.ReadyReplicas = 1 }),
 		status(func(s *website.WebsiteStatus) { s.Replicas = -1 }),
@@ -59,7 +61,8 @@ func TestStatus(t *testing.T) {
 	reported := created.DeepCopy()
 	reported.Status.ReadyReplicas = 2
 	reported.Spec.Polling.PeriodSeconds = 300
-	obj, _, err := storage.Status.Update(ctx, "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+	obj, _, err := storage.Status.Update(ctx, "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +75,8 @@ func TestStatus(t *testing.T) {
 	}
 
 	missing := newWebsite(func(w *website.Website) { w.Name = "missing" })
-	if _, _, err := storage.Status.Update(ctx, "missing", rest.DefaultUpdatedObjectInfo(missing), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err == nil {
+	if _, _, err := storage.Status.Update(ctx, "missing", rest.DefaultUpdatedObjectInfo(missing),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err == nil {
 		t.Error("a status update has created a Website")
 	}
 }

@@ -62,16 +62,21 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 
 // Create stores a new Website if the requesting user may set its fields and its
 // Deployment's name is free.
-func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
 	return r.Store.Create(ctx, obj, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))), options)
 }
 
 // Update changes a Website, or creates it by server-side apply, if the requesting
 // user may set the fields that change.
-func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r *REST) Update(
+	ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
 	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
-	obj, created, err := r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
+	obj, created, err := r.Store.Update(ctx, name, objInfo,
+		r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
 		r.fields.OnUpdate(r.hosts.onUpdate(updateValidation)), forceAllowCreate, options)
 	return obj, created, publicConflict(err)
 }
@@ -80,7 +85,8 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 // the backend that optsGetter describes. authorizer and rules decide which fields users
 // may set. It returns an error if authorizer is nil, or if the configuration of the
 // backend is incomplete.
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer, rules registry.FieldRules) (*WebsiteStorage, error) {
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter,
+	authorizer authorizer.UnconditionalAuthorizer, rules registry.FieldRules) (*WebsiteStorage, error) {
 	store := &genericregistry.Store{}
 	fields, err := registry.NewFieldAuthorizer(authorizer, rules, storedIn(store))
 	if err != nil {
@@ -125,7 +131,8 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	}
 	named := describer{authorizer}
 	return &WebsiteStorage{
-		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store, named}, hosts: hostHolders{store, named}, printer: printer},
+		Website: &REST{Store: store, fields: fields, names: deploymentNames{store, named}, hosts: hostHolders{store, named},
+			printer: printer},
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
 		Sync:     newSyncREST(&syncStore, scheme, rules, clock.RealClock{}),
@@ -172,7 +179,10 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 
 // Update changes the status of an existing Website. forceAllowCreate is not
 // passed on: server-side apply to a status must not create a Website.
-func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r *StatusREST) Update(
+	ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
 	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
 	obj, created, err := r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 	return obj, created, publicConflict(err)

@@ -34,13 +34,15 @@ func newStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorag
 }
 
 // newStorageWithPolicy is newStorage with an authorizer of references.
-func newStorageWithPolicy(t *testing.T, policy authorizer.UnconditionalAuthorizer, decorator generic.StorageDecorator) *WebsiteStorage {
+func newStorageWithPolicy(t *testing.T, policy authorizer.UnconditionalAuthorizer,
+	decorator generic.StorageDecorator) *WebsiteStorage {
 	t.Helper()
 	return newStorageWithRules(t, policy, registry.FieldRules{}, decorator)
 }
 
 // newStorageWithRules is newStorageWithPolicy with rules about fields.
-func newStorageWithRules(t *testing.T, policy authorizer.UnconditionalAuthorizer, rules registry.FieldRules, decorator generic.StorageDecorator) *WebsiteStorage {
+func newStorageWithRules(t *testing.T, policy authorizer.UnconditionalAuthorizer, rules registry.FieldRules,
+	decorator generic.StorageDecorator) *WebsiteStorage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
@@ -72,10 +74,12 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 		Spec: website.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
-			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
-			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
-			Service:        website.WebsiteService{Type: website.ServiceTypeClusterIP},
+			Source: website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git",
+				Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
+			Polling: website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+				Fallback: website.FallbackNone},
+			Service: website.WebsiteService{Type: website.ServiceTypeClusterIP},
 		},
 	}
 	for _, tweak := range tweaks {
@@ -94,7 +98,8 @@ func requestContext(version, subresource string) context.Context {
 
 func mustCreate(t *testing.T, storage *WebsiteStorage, w *website.Website) *website.Website {
 	t.Helper()
-	created, err := storage.Website.Create(requestContext("v1beta1", ""), w, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	created, err := storage.Website.Create(requestContext("v1beta1", ""), w, rest.ValidateAllObjectFunc,
+		&metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +139,8 @@ func TestStore(t *testing.T) {
 			tester.TestWatch(newWebsite(func(w *website.Website) { w.Labels = map[string]string{"team": "blue"} }),
 				[]labels.Set{{"team": "blue"}},
 				[]labels.Set{{"team": "red"}},
-				[]fields.Set{{"metadata.name": "kubia"}, {"spec.deploymentName": "kubia-website"}, {"spec.source.git.repository": "https://example.com/site.git"}},
+				[]fields.Set{{"metadata.name": "kubia"}, {"spec.deploymentName": "kubia-website"},
+					{"spec.source.git.repository": "https://example.com/site.git"}},
 				[]fields.Set{{"metadata.name": "other"}, {"spec.deploymentName": "other"}},
 			)
 		},

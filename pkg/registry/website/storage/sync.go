@@ -52,7 +52,8 @@ var (
 	_ rest.StorageMetadata = &SyncREST{}
 )
 
-func newSyncREST(store *genericregistry.Store, scheme *runtime.Scheme, rules registry.FieldRules, c clock.WithTicker) *SyncREST {
+func newSyncREST(store *genericregistry.Store, scheme *runtime.Scheme, rules registry.FieldRules,
+	c clock.WithTicker) *SyncREST {
 	return &SyncREST{
 		store: store, clock: c, batches: newBatches(c), omitNames: rules.OmitPersonalNames,
 		protobuf: protobuf.NewSerializer(scheme, scheme), stopped: make(chan struct{}),
@@ -85,7 +86,8 @@ func (*SyncREST) ProducesObject(string) any { return v1beta1.WebsiteSyncRequest{
 func (r *SyncREST) Stop() { r.stopOnce.Do(func() { close(r.stopped) }) }
 
 // Connect returns the handler of a request.
-func (r *SyncREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
+func (r *SyncREST) Connect(ctx context.Context, name string, options runtime.Object,
+	responder rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*website.WebsiteSyncOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("requesting a sync: got options of type %T", options))
@@ -100,7 +102,8 @@ func (r *SyncREST) Connect(ctx context.Context, name string, options runtime.Obj
 	}), nil
 }
 
-func (r *SyncREST) serve(ctx context.Context, name string, opts *website.WebsiteSyncOptions, w http.ResponseWriter, req *http.Request) (int, runtime.Object, error) {
+func (r *SyncREST) serve(ctx context.Context, name string, opts *website.WebsiteSyncOptions, w http.ResponseWriter,
+	req *http.Request) (int, runtime.Object, error) {
 	dryRun := registry.DryRunFrom(ctx)
 	if err := validateDryRun(name, dryRun); err != nil {
 		return 0, nil, err
@@ -108,7 +111,8 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 	timeoutSeconds := ptr.Deref(opts.TimeoutSeconds, 0)
 	if !IsTimeout(timeoutSeconds) {
 		return 0, nil, apierrors.NewInvalid(website.Kind("WebsiteSyncOptions"), name, field.ErrorList{
-			field.Invalid(field.NewPath("timeoutSeconds"), timeoutSeconds, fmt.Sprintf("must be from 0 to %d", maxTimeoutSeconds)),
+			field.Invalid(field.NewPath("timeoutSeconds"), timeoutSeconds,
+				fmt.Sprintf("must be from 0 to %d", maxTimeoutSeconds)),
 		})
 	}
 	wait := time.Duration(timeoutSeconds) * time.Second
@@ -191,7 +195,8 @@ func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []str
 			registry.RecordSync(&w.Status, commit, requester, r.clock.Now())
 			return w, nil
 		})
-		obj, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
+		obj, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false,
+			&metav1.UpdateOptions{DryRun: dryRun})
 		if err != nil {
 			return nil, err
 		}

@@ -28,9 +28,11 @@ import (
 var commitA, commitB = strings.Repeat("0a", 20), strings.Repeat("0b", 20)
 
 // post requests a sync of the Website kubia, and returns the response.
-func post(ctx context.Context, r *SyncREST, timeoutSeconds int64, body string) (int, *website.WebsiteSyncRequest, error) {
+func post(ctx context.Context, r *SyncREST, timeoutSeconds int64, body string) (int,
+	*website.WebsiteSyncRequest, error) {
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
-	code, obj, err := r.serve(ctx, "kubia", &website.WebsiteSyncOptions{TimeoutSeconds: &timeoutSeconds}, httptest.NewRecorder(), request)
+	code, obj, err := r.serve(ctx, "kubia", &website.WebsiteSyncOptions{TimeoutSeconds: &timeoutSeconds},
+		httptest.NewRecorder(), request)
 	response, _ := obj.(*website.WebsiteSyncRequest)
 	return code, response, err
 }
@@ -49,7 +51,8 @@ func report(t *testing.T, storage *WebsiteStorage, change func(*website.WebsiteS
 		change(&w.Status)
 		return w, nil
 	})
-	if _, _, err := storage.Status.Update(requestContext("v1beta1", "status"), "kubia", update, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := storage.Status.Update(requestContext("v1beta1", "status"), "kubia", update, rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,7 +72,8 @@ func complete(result website.SyncResult, commit string) func(*website.WebsiteSta
 			return
 		}
 		s.Sync.LastCompleted = &website.WebsiteSyncCompletion{
-			ID: s.Sync.LastRequest.ID, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: commit,
+			ID: s.Sync.LastRequest.ID, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main",
+			Commit: commit,
 		}
 	}
 }
@@ -85,15 +89,18 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 	}
 	w := get(t, storage)
 	recorded := w.Status.Sync.LastRequest
-	if recorded.ID != 1 || recorded.By != "ci" || recorded.Commit != commitA || recorded.Time.UTC().Format(time.RFC3339Nano) != "2026-01-02T03:04:05Z" {
+	if recorded.ID != 1 || recorded.By != "ci" || recorded.Commit != commitA ||
+		recorded.Time.UTC().Format(time.RFC3339Nano) != "2026-01-02T03:04:05Z" {
 		t.Errorf("recorded %+v, want who, what and when", recorded)
 	}
-	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.ID != 1 || response.State != website.SyncStatePending {
+	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.ID != 1 ||
+		response.State != website.SyncStatePending {
 		t.Errorf("response %+v for %+v, want the same generation, and the pending request", response, w)
 	}
 
 	ctx := registry.WithDryRun(syncContext(t, "tester"), []string{metav1.DryRunAll})
-	if _, response, err := post(ctx, storage.Sync, 60, `{"commit":"`+commitB+`"}`); err != nil || response.ID != 2 || response.Sync.LastRequest.By != "tester" || response.Sync.LastRequest.Commit != "" {
+	if _, response, err := post(ctx, storage.Sync, 60, `{"commit":"`+commitB+`"}`); err != nil || response.ID != 2 ||
+		response.Sync.LastRequest.By != "tester" || response.Sync.LastRequest.Commit != "" {
 		t.Errorf("a dry run answered %+v (%v), want what would be recorded, at once", response, err)
 	}
 	if again := get(t, storage); again.ResourceVersion != w.ResourceVersion {
@@ -105,8 +112,10 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 func TestSyncWithoutNames(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())
-	storage.Sync = newSyncREST(storage.Sync.store, runtime.NewScheme(), registry.FieldRules{OmitPersonalNames: true}, clock.RealClock{})
-	if _, response, err := post(syncContext(t, "ci"), storage.Sync, 0, ""); err != nil || response.ID != 1 || response.Sync.LastRequest.By != "" {
+	storage.Sync = newSyncREST(storage.Sync.store, runtime.NewScheme(), registry.FieldRules{OmitPersonalNames: true},
+		clock.RealClock{})
+	if _, response, err := post(syncContext(t, "ci"), storage.Sync, 0, ""); err != nil || response.ID != 1 ||
+		response.Sync.LastRequest.By != "" {
 		t.Errorf("answered %+v (%v), want a request of nobody", response, err)
 	}
 }
@@ -116,7 +125,8 @@ func TestSyncBodies(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	encoded := func(commit *string) string {
 		body, err := runtime.Encode(storage.Sync.protobuf, &v1beta1.WebsiteSyncRequest{
-			TypeMeta: metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "WebsiteSyncRequest"}, Commit: commit,
+			TypeMeta: metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "WebsiteSyncRequest"},
+			Commit:   commit,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -215,11 +225,12 @@ func TestBatchesJoinWhatIsNotBeingRecorded(t *testing.T) {
 	var clients sync.WaitGroup
 	request := func(commit string) {
 		clients.Go(func() {
-			if _, err := b.record(t.Context(), "default/kubia", commit, func(_ context.Context, commit string) (*website.Website, error) {
-				commits <- commit
-				<-proceed
-				return nil, nil
-			}); err != nil {
+			if _, err := b.record(t.Context(), "default/kubia", commit,
+				func(_ context.Context, commit string) (*website.Website, error) {
+					commits <- commit
+					<-proceed
+					return nil, nil
+				}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -294,7 +305,10 @@ func TestBatchesOfAFloodAreSpread(t *testing.T) {
 // TestSyncWaits goes through all ends of a wait.
 func TestSyncWaits(t *testing.T) {
 	suspend := func(t *testing.T, storage *WebsiteStorage) {
-		if _, _, err := storage.Website.Update(requestContext("v1beta1", ""), "kubia", changed(func(w *website.Website) { w.Spec.Suspend = new(true) }), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		if _, _, err := storage.Website.Update(
+			requestContext("v1beta1", ""), "kubia", changed(func(w *website.Website) { w.Spec.Suspend = new(true) }),
+			rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -310,12 +324,13 @@ func TestSyncWaits(t *testing.T) {
 		"failed": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
 			report(t, s, complete(website.SyncFailed, ""))
 		}, want: "no branch main"},
-		"another commit": {body: `{"commit":"` + commitA + `"}`, end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
-			if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
-				t.Fatal(err)
-			}
-			report(t, s, complete(website.SyncSucceeded, commitB))
-		}, want: "the commit was not published: all pods serve " + commitB},
+		"another commit": {body: `{"commit":"` + commitA + `"}`,
+			end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
+				if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
+					t.Fatal(err)
+				}
+				report(t, s, complete(website.SyncSucceeded, commitB))
+			}, want: "the commit was not published: all pods serve " + commitB},
 		"requested again": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
 			report(t, s, start)
 			if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
@@ -325,12 +340,15 @@ func TestSyncWaits(t *testing.T) {
 				if status.Sync == nil || status.Sync.StartedID == 0 {
 					return
 				}
-				status.Sync.LastCompleted = &website.WebsiteSyncCompletion{ID: status.Sync.StartedID, Time: metav1.Now(), Result: website.SyncSucceeded}
+				status.Sync.LastCompleted = &website.WebsiteSyncCompletion{ID: status.Sync.StartedID, Time: metav1.Now(),
+					Result: website.SyncSucceeded}
 			})
 		}},
-		"suspended": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { suspend(t, s) }, want: "set spec.suspend to false"},
+		"suspended": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { suspend(t, s) },
+			want: "set spec.suspend to false"},
 		"deleted": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
-			if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), "kubia", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+			if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), "kubia", rest.ValidateAllObjectFunc,
+				&metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}, want: `websites.mycontroller.nevermosby.io "kubia" not found`},
@@ -338,8 +356,10 @@ func TestSyncWaits(t *testing.T) {
 			clock.Step(58 * time.Second)
 		},
 			want: "not all pods serve the commit yet (Pending): repeat the request to wait on"},
-		"client left":    {end: func(_ *testing.T, _ *WebsiteStorage, _ *testingclock.FakeClock, leave func()) { leave() }, want: "this server has ended the wait"},
-		"server stopped": {end: func(_ *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { s.Sync.Stop() }, want: "this server has ended the wait"},
+		"client left": {end: func(_ *testing.T, _ *WebsiteStorage, _ *testingclock.FakeClock, leave func()) { leave() },
+			want: "this server has ended the wait"},
+		"server stopped": {end: func(_ *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { s.Sync.Stop() },
+			want: "this server has ended the wait"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -371,7 +391,8 @@ func TestSyncWaits(t *testing.T) {
 			switch {
 			case test.want != "" && (got.err == nil || !strings.Contains(got.err.Error(), test.want)):
 				t.Errorf("answered %v, want %q", got.err, test.want)
-			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.ID != 1 || got.response.State != website.SyncStateSucceeded):
+			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.ID != 1 ||
+				got.response.State != website.SyncStateSucceeded):
 				t.Errorf("answered %d %+v (%v), want 200 and Succeeded", got.code, got.response, got.err)
 			}
 			if storage.Sync.waiters.total != 0 {
@@ -396,7 +417,8 @@ func TestSyncWaitersAreLimited(t *testing.T) {
 	}
 	leave()
 	_, _, err = post(syncContext(t, "ci"), storage.Sync, 1, "")
-	if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !retry || seconds != waiterRetrySeconds {
+	if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !retry ||
+		seconds != waiterRetrySeconds {
 		t.Errorf("beyond the limit: %v, want 429 with a delay", err)
 	}
 	if w := get(t, storage); w.Status.Sync != nil {

@@ -20,7 +20,8 @@ const rewatchPause = time.Second
 
 // wait returns when the recorded request for a commit is completed, with an error that
 // says why not if it has failed, and at the latest after limit.
-func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit string, limit time.Duration) (*website.WebsiteSyncRequest, error) {
+func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit string,
+	limit time.Duration) (*website.WebsiteSyncRequest, error) {
 	if err := registry.RefusePinned(recorded, commit); err != nil {
 		return nil, err
 	}
@@ -157,5 +158,6 @@ func (p *pendingSync) response() *website.WebsiteSyncRequest {
 
 func (p *pendingSync) timedOut() error {
 	state := registry.SyncStateOf(p.last.Status.Sync, p.requested.ID)
-	return apierrors.NewTimeoutError(fmt.Sprintf("Website %q: the request is recorded, but not all pods serve the commit yet (%s): repeat the request to wait on", p.last.Name, state), 0)
+	return apierrors.NewTimeoutError(fmt.Sprintf("Website %q: the request is recorded, but not all pods serve the "+
+		"commit yet (%s): repeat the request to wait on", p.last.Name, state), 0)
 }

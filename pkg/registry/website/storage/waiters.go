@@ -50,5 +50,6 @@ func (w *waiters) enter(namespace string) (leave func(), err error) {
 }
 
 func waitersError(reason string) error {
-	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: retry in %d seconds, or request without timeoutSeconds", reason, waiterRetrySeconds), waiterRetrySeconds)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: retry in %d seconds, or request without timeoutSeconds", reason,
+		waiterRetrySeconds), waiterRetrySeconds)
 }

@@ -34,9 +34,10 @@ func newCachedStorage(t *testing.T, decorator generic.StorageDecorator) *Website
 
 func waitUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) {
+			return condition(), nil
+		})
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
@@ -78,7 +79,8 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 	s := newCachedStorage(t, genericregistry.StorageWithCacher())
 	mustCreate(t, s, newWebsite())
 	mustCreate(t, s, newWebsite(func(w *website.Website) {
-		w.Name, w.Spec.DeploymentName, w.Spec.Source.Git.Repository = "other", "other-website", "https://example.com/other.git"
+		w.Name, w.Spec.DeploymentName, w.Spec.Source.Git.Repository = "other", "other-website",
+			"https://example.com/other.git"
 	}))
 	const (
 		byDeployment = storagemetrics.StorageBackendWatchCache + " f:spec.deploymentName"
@@ -93,15 +95,22 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 		// indexes are those of which one must be used.
 		indexes []string
 	}{
-		"by deployment":        {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"}, indexes: []string{byDeployment}},
-		"by repository":        {selector: "spec.source.git.repository=https://example.com/other.git", want: []string{"other"}, indexes: []string{byRepository}},
-		"by readiness":         {selector: "status.ready=Unknown", want: []string{"kubia", "other"}, indexes: []string{byReady}},
-		"by other readiness":   {selector: "status.ready=False", indexes: []string{byReady}},
-		"by commit":            {selector: "status.commit=", want: []string{"kubia", "other"}, indexes: []string{byCommit}},
-		"by name":              {selector: "metadata.name=other", want: []string{"other"}, indexes: []string{withoutIndex}},
-		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.git.repository=https://example.com/other.git", indexes: []string{byDeployment, byRepository}},
-		"by an absent value":   {selector: "spec.deploymentName=absent", indexes: []string{byDeployment}},
-		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"}, indexes: []string{withoutIndex}},
+		"by deployment": {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"},
+			indexes: []string{byDeployment}},
+		"by repository": {selector: "spec.source.git.repository=https://example.com/other.git",
+			want: []string{"other"}, indexes: []string{byRepository}},
+		"by readiness": {selector: "status.ready=Unknown", want: []string{"kubia", "other"},
+			indexes: []string{byReady}},
+		"by other readiness": {selector: "status.ready=False", indexes: []string{byReady}},
+		"by commit":          {selector: "status.commit=", want: []string{"kubia", "other"}, indexes: []string{byCommit}},
+		"by name":            {selector: "metadata.name=other", want: []string{"other"}, indexes: []string{withoutIndex}},
+		"by both": {
+			selector: "spec.deploymentName=kubia-website,spec.source.git.repository=https://example.com/other.git",
+			indexes:  []string{byDeployment, byRepository},
+		},
+		"by an absent value": {selector: "spec.deploymentName=absent", indexes: []string{byDeployment}},
+		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"},
+			indexes: []string{withoutIndex}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +144,10 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 func TestTriggerOfTheWatchCache(t *testing.T) {
 	var calls atomic.Int32
 	cached := genericregistry.StorageWithCacher()
-	s := newCachedStorage(t, func(config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
-		newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+	s := newCachedStorage(t, func(config *storagebackend.ConfigForResource, resourcePrefix string,
+		keyFunc func(runtime.Object) (string, error),
+		newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs,
+		indexers *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
 		counted := storage.IndexerFuncs{}
 		for field, trigger := range triggers {

@@ -44,7 +44,8 @@ func (h host) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResour
 }
 
 // render returns the objects of the chart by kind and name, and its hooks.
-func render(t *testing.T, namespace, values string, existing ...runtime.Object) (objects, hooks map[string]any, err error) {
+func render(t *testing.T, namespace, values string, existing ...runtime.Object) (objects,
+	hooks map[string]any, err error) {
 	t.Helper()
 	loaded, err := loader.LoadDir(filepath.Join(artifacts, "chart"))
 	if err != nil {
@@ -53,7 +54,8 @@ func render(t *testing.T, namespace, values string, existing ...runtime.Object) 
 	return renderChart(t, loaded, namespace, values, existing...)
 }
 
-func renderChart(t *testing.T, chart *chart.Chart, namespace, values string, existing ...runtime.Object) (objects, hooks map[string]any, err error) {
+func renderChart(t *testing.T, chart *chart.Chart, namespace, values string, existing ...runtime.Object) (objects,
+	hooks map[string]any, err error) {
 	t.Helper()
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
@@ -172,22 +174,26 @@ func TestChart(t *testing.T) {
 		values, overlay string
 		components      []string
 	}{
-		"default":          {overlay: "default"},
-		"ha":               {values: "ha: true", overlay: "ha"},
-		"external etcd":    {values: "{ha: true, etcd: {external: true}}", overlay: "ha", components: []string{"external-etcd"}},
+		"default": {overlay: "default"},
+		"ha":      {values: "ha: true", overlay: "ha"},
+		"external etcd": {values: "{ha: true, etcd: {external: true}}", overlay: "ha",
+			components: []string{"external-etcd"}},
 		"network-policies": {values: "networkPolicies: true", overlay: "default", components: []string{"network-policies"}},
 		"monitoring":       {values: "monitoring: true", overlay: "default", components: []string{"monitoring"}},
 		"cert-manager":     {values: "certManager: true", overlay: "default", components: []string{"cert-manager"}},
 		"snapshots":        {values: "snapshots: {enabled: true}", overlay: "default", components: []string{"snapshots"}},
-		"snapshots of ha":  {values: "{ha: true, snapshots: {enabled: true}}", overlay: "ha", components: []string{"snapshots-etcd"}},
-		"default-deny":     {values: "defaultDeny: true", overlay: "default", components: []string{"default-deny"}},
-		"static":           {values: "staticRegistration: true", overlay: "default", components: []string{"static-registration"}},
-		"openshift":        {values: "openshift: true", overlay: "default", components: []string{"openshift"}},
+		"snapshots of ha": {values: "{ha: true, snapshots: {enabled: true}}", overlay: "ha",
+			components: []string{"snapshots-etcd"}},
+		"default-deny": {values: "defaultDeny: true", overlay: "default", components: []string{"default-deny"}},
+		"static": {values: "staticRegistration: true", overlay: "default",
+			components: []string{"static-registration"}},
+		"openshift": {values: "openshift: true", overlay: "default", components: []string{"openshift"}},
 		"openshift and ha": {
 			values: "{ha: true, openshift: true, snapshots: {enabled: true}, staticRegistration: true}", overlay: "ha",
 			components: []string{"snapshots-etcd", "static-registration", "openshift"},
 		},
-		"all":              {values: "{ha: true, certManager: true, monitoring: true, networkPolicies: true}", overlay: "ha", components: []string{"cert-manager", "monitoring", "network-policies"}},
+		"all": {values: "{ha: true, certManager: true, monitoring: true, networkPolicies: true}", overlay: "ha",
+			components: []string{"cert-manager", "monitoring", "network-policies"}},
 		"registry":         {values: registry, overlay: "default", components: []string{"registry"}},
 		"registry with ha": {values: "ha: true\n" + registry, overlay: "ha", components: []string{"registry"}},
 	} {
@@ -209,7 +215,8 @@ func TestChart(t *testing.T) {
 			if len(got) > 0 {
 				t.Errorf("only the chart has %v", slices.Sorted(maps.Keys(got)))
 			}
-			if len(hooks) != 2 || hooks["Pod website-system/website-check"] == nil || hooks["Job website-system/website-uninstall"] == nil {
+			if len(hooks) != 2 || hooks["Pod website-system/website-check"] == nil ||
+				hooks["Job website-system/website-uninstall"] == nil {
 				t.Errorf("hooks are %v", hooks)
 			}
 		})
@@ -231,53 +238,93 @@ apiserver:
 
 // TestValues sets values that kustomize has no component for.
 func TestValues(t *testing.T) {
-	const server, controller, etcd = "StatefulSet website-system/website-apiserver", "Deployment website-system/website-controller", "StatefulSet website-system/website-etcd"
+	const server, controller, etcd = "StatefulSet website-system/website-apiserver",
+		"Deployment website-system/website-controller", "StatefulSet website-system/website-etcd"
 	for name, test := range map[string]struct{ values, object, want string }{
-		"volume":                 {"storage: {size: 20Gi, storageClassName: fast}", server, "storage: 20Gi storageClassName: fast"},
-		"flags":                  {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", controller, "- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
-		"hosts":                  {"hostAuthorization: Warn", server, "- --host-authorization=Warn - --data-dir="},
-		"hosts, ha":              {"{ha: true, hostAuthorization: \"Off\"}", "Deployment website-system/website-apiserver", "- --host-authorization=Off - --etcd-servers="},
-		"resources":              {"apiserver: {resources: {limits: {memory: 3Gi, cpu: 2}}}", server, "resources: limits: cpu: 2 memory: 3Gi securityContext:"},
-		"resources of etcd":      {"{ha: true, etcd: {resources: {limits: {memory: 4Gi}}, goMemoryLimit: 3200MiB}}", etcd, "resources: limits: memory: 4Gi securityContext:"},
-		"GOMEMLIMIT":             {"controller: {goMemoryLimit: 3200MiB}", controller, "name: GOMEMLIMIT value: 3200MiB"},
-		"GOMEMLIMIT of etcd":     {"{ha: true, etcd: {goMemoryLimit: 3200MiB}}", etcd, "name: GOMEMLIMIT value: 3200MiB"},
-		"etcd":                   {"{ha: true, etcd: {servers: [\"https://a:2379\", \"https://b:2379\"], secretName: mine}}", "Deployment website-system/website-apiserver", "name: ETCD_SERVERS value: https://a:2379,https://b:2379"},
-		"etcd of snapshots":      {"{ha: true, snapshots: {enabled: true}, etcd: {servers: [\"https://a:2379\"], secretName: mine}}", "CronJob website-system/website-store-snapshot", "name: ETCD_SERVERS value: https://a:2379"},
-		"secret":                 {"{ha: true, etcd: {secretName: mine}}", "Deployment website-system/website-apiserver", "secretName: mine"},
-		"volume of snapshots":    {"snapshots: {enabled: true, size: 30Gi, storageClassName: slow}", "PersistentVolumeClaim website-system/website-store-backup", "storage: 30Gi storageClassName: slow"},
-		"environment":            {"apiserver: {env: [{name: HTTPS_PROXY, value: \"http://proxy:3128\"}]}", server, "value: 800MiB - name: HTTPS_PROXY value: http://proxy:3128"},
-		"nodes":                  {"controller: {nodeSelector: {kubernetes.io/os: linux}}", controller, "nodeSelector: kubernetes.io/os: linux"},
-		"tolerations":            {"apiserver: {tolerations: [{key: infra, operator: Exists}]}", server, "tolerations: - key: infra operator: Exists"},
-		"affinity":               {"{ha: true, etcd: {affinity: {nodeAffinity: {}}}}", etcd, "spec: affinity: nodeAffinity: {} automountServiceAccountToken"},
-		"spread":                 {"controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}", controller, "topologySpreadConstraints: - maxSkew: 1"},
-		"priority":               {"apiserver: {priorityClassName: system-cluster-critical}", server, "priorityClassName: system-cluster-critical"},
-		"labels of pods":         {"apiserver: {podLabels: {team: web, app.kubernetes.io/name: other}}", server, "labels: app.kubernetes.io/name: website-apiserver team: web spec:"},
-		"annotations of pods":    {"controller: {podAnnotations: {example.com/a: b}}", controller, "annotations: example.com/a: b labels:"},
-		"labels":                 {"commonLabels: {team: web}", "Service website-system/website-apiserver", "helm.sh/chart: website-0.1.0 team: web"},
-		"annotations":            {"commonAnnotations: {example.com/a: b}", "ServiceAccount website-system/website-controller", "annotations: example.com/a: b"},
-		"labels of the hook":     {"commonLabels: {team: web}", "Job website-system/website-uninstall", "team: web"},
-		"labels of monitors":     {"{monitoring: true, monitorLabels: {release: prometheus}}", "ServiceMonitor website-system/website-controller", "release: prometheus name:"},
-		"labels of rules":        {"{monitoring: true, monitorLabels: {release: prometheus}}", "PrometheusRule website-system/website-system", "release: prometheus name:"},
-		"repository":             {"images: {apiserver: {repository: \"registry.example.com:5000/server\"}}", server, "image: registry.example.com:5000/server:v0.1.0"},
-		"tag":                    {"images: {controller: {tag: v0.2.0}}", controller, "image: ghcr.io/kubesites/website-controller:v0.2.0"},
-		"digest":                 {"images: {agent: {digest: \"sha256:" + digest + "\"}}", controller, "value: ghcr.io/kubesites/website-agent@sha256:" + digest},
-		"tag and digest":         {"images: {nginx: {tag: \"1.31\", digest: \"sha256:" + digest + "\"}}", controller, "value: docker.io/nginxinc/nginx-unprivileged:1.31@sha256:" + digest},
-		"nodes of the hook":      {hookValues, "Job website-system/website-uninstall", "nodeSelector: kubernetes.io/os: linux priorityClassName: system-cluster-critical"},
-		"tolerations, the hook":  {hookValues, "Job website-system/website-uninstall", "tolerations: - key: infra operator: Exists"},
-		"pods of the hook":       {hookValues, "Job website-system/website-uninstall", "annotations: example.com/a: b labels: app.kubernetes.io/name: website-uninstall team: web spec:"},
-		"flags of the hook":      {hookValues, "Job website-system/website-uninstall", "- args: - uninstall image: ghcr.io/kubesites/website-apiserver:v0.1.0 name: uninstall resources: limits: memory: 128Mi"},
-		"nodes of the test":      {hookValues, "Pod website-system/website-check", "nodeSelector: kubernetes.io/os: linux priorityClassName: system-cluster-critical"},
-		"tolerations, the test":  {hookValues, "Pod website-system/website-check", "tolerations: - key: infra operator: Exists"},
-		"labels of the test":     {hookValues, "Pod website-system/website-check", "app.kubernetes.io/name: website-check app.kubernetes.io/part-of: website app.kubernetes.io/version: v0.1.0 helm.sh/chart: website-0.1.0 team: web"},
-		"flags of the test":      {hookValues, "Pod website-system/website-check", "- args: - check image: ghcr.io/kubesites/website-apiserver:v0.1.0 name: check resources: limits: memory: 128Mi"},
-		"IDs of the test":        {"openshift: true", "Pod website-system/website-check", "securityContext: runAsNonRoot: true seccompProfile:"},
-		"image of the hook":      {"images: {apiserver: {tag: v0.2.0}}", "Job website-system/website-uninstall", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
-		"image of the test":      {"images: {apiserver: {tag: v0.2.0}}", "Pod website-system/website-check", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
-		"image of etcd":          {"{ha: true, images: {etcd: {tag: v3.6.9}}}", etcd, "image: gcr.io/etcd-development/etcd:v3.6.9"},
-		"image of certificates":  {"{ha: true, images: {apiserver: {tag: v0.2.0}}}", "Deployment website-system/website-etcd-certificates", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
+		"volume": {"storage: {size: 20Gi, storageClassName: fast}", server,
+			"storage: 20Gi storageClassName: fast"},
+		"flags": {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", controller,
+			"- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
+		"hosts": {"hostAuthorization: Warn", server, "- --host-authorization=Warn - --data-dir="},
+		"hosts, ha": {"{ha: true, hostAuthorization: \"Off\"}", "Deployment website-system/website-apiserver",
+			"- --host-authorization=Off - --etcd-servers="},
+		"resources": {"apiserver: {resources: {limits: {memory: 3Gi, cpu: 2}}}", server,
+			"resources: limits: cpu: 2 memory: 3Gi securityContext:"},
+		"resources of etcd": {"{ha: true, etcd: {resources: {limits: {memory: 4Gi}}, goMemoryLimit: 3200MiB}}", etcd,
+			"resources: limits: memory: 4Gi securityContext:"},
+		"GOMEMLIMIT":         {"controller: {goMemoryLimit: 3200MiB}", controller, "name: GOMEMLIMIT value: 3200MiB"},
+		"GOMEMLIMIT of etcd": {"{ha: true, etcd: {goMemoryLimit: 3200MiB}}", etcd, "name: GOMEMLIMIT value: 3200MiB"},
+		"etcd": {"{ha: true, etcd: {servers: [\"https://a:2379\", \"https://b:2379\"], secretName: mine}}",
+			"Deployment website-system/website-apiserver", "name: ETCD_SERVERS value: https://a:2379,https://b:2379"},
+		"etcd of snapshots": {"{ha: true, snapshots: {enabled: true}, etcd: {servers: [\"https://a:2379\"], " +
+			"secretName: mine}}", "CronJob website-system/website-store-snapshot", "name: ETCD_SERVERS value: https://a:2379"},
+		"secret": {"{ha: true, etcd: {secretName: mine}}", "Deployment website-system/website-apiserver",
+			"secretName: mine"},
+		"volume of snapshots": {"snapshots: {enabled: true, size: 30Gi, storageClassName: slow}",
+			"PersistentVolumeClaim website-system/website-store-backup", "storage: 30Gi storageClassName: slow"},
+		"environment": {"apiserver: {env: [{name: HTTPS_PROXY, value: \"http://proxy:3128\"}]}", server,
+			"value: 800MiB - name: HTTPS_PROXY value: http://proxy:3128"},
+		"nodes": {"controller: {nodeSelector: {kubernetes.io/os: linux}}", controller,
+			"nodeSelector: kubernetes.io/os: linux"},
+		"tolerations": {"apiserver: {tolerations: [{key: infra, operator: Exists}]}", server,
+			"tolerations: - key: infra operator: Exists"},
+		"affinity": {"{ha: true, etcd: {affinity: {nodeAffinity: {}}}}", etcd,
+			"spec: affinity: nodeAffinity: {} automountServiceAccountToken"},
+		"spread": {"controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, " +
+			"whenUnsatisfiable: ScheduleAnyway}]}", controller, "topologySpreadConstraints: - maxSkew: 1"},
+		"priority": {"apiserver: {priorityClassName: system-cluster-critical}", server,
+			"priorityClassName: system-cluster-critical"},
+		"labels of pods": {"apiserver: {podLabels: {team: web, app.kubernetes.io/name: other}}", server,
+			"labels: app.kubernetes.io/name: website-apiserver team: web spec:"},
+		"annotations of pods": {"controller: {podAnnotations: {example.com/a: b}}", controller,
+			"annotations: example.com/a: b labels:"},
+		"labels": {"commonLabels: {team: web}", "Service website-system/website-apiserver",
+			"helm.sh/chart: website-0.1.0 team: web"},
+		"annotations": {"commonAnnotations: {example.com/a: b}",
+			"ServiceAccount website-system/website-controller", "annotations: example.com/a: b"},
+		"labels of the hook": {"commonLabels: {team: web}", "Job website-system/website-uninstall", "team: web"},
+		"labels of monitors": {"{monitoring: true, monitorLabels: {release: prometheus}}",
+			"ServiceMonitor website-system/website-controller", "release: prometheus name:"},
+		"labels of rules": {"{monitoring: true, monitorLabels: {release: prometheus}}",
+			"PrometheusRule website-system/website-system", "release: prometheus name:"},
+		"repository": {"images: {apiserver: {repository: \"registry.example.com:5000/server\"}}", server,
+			"image: registry.example.com:5000/server:v0.1.0"},
+		"tag": {"images: {controller: {tag: v0.2.0}}", controller,
+			"image: ghcr.io/kubesites/website-controller:v0.2.0"},
+		"digest": {"images: {agent: {digest: \"sha256:" + digest + "\"}}", controller,
+			"value: ghcr.io/kubesites/website-agent@sha256:" + digest},
+		"tag and digest": {"images: {nginx: {tag: \"1.31\", digest: \"sha256:" + digest + "\"}}", controller,
+			"value: docker.io/nginxinc/nginx-unprivileged:1.31@sha256:" + digest},
+		"nodes of the hook": {hookValues, "Job website-system/website-uninstall",
+			"nodeSelector: kubernetes.io/os: linux priorityClassName: system-cluster-critical"},
+		"tolerations, the hook": {hookValues, "Job website-system/website-uninstall",
+			"tolerations: - key: infra operator: Exists"},
+		"pods of the hook": {hookValues, "Job website-system/website-uninstall",
+			"annotations: example.com/a: b labels: app.kubernetes.io/name: website-uninstall team: web spec:"},
+		"flags of the hook": {hookValues, "Job website-system/website-uninstall", "- args: - uninstall image: " +
+			"ghcr.io/kubesites/website-apiserver:v0.1.0 name: uninstall resources: limits: memory: 128Mi"},
+		"nodes of the test": {hookValues, "Pod website-system/website-check",
+			"nodeSelector: kubernetes.io/os: linux priorityClassName: system-cluster-critical"},
+		"tolerations, the test": {hookValues, "Pod website-system/website-check",
+			"tolerations: - key: infra operator: Exists"},
+		"labels of the test": {hookValues, "Pod website-system/website-check", "app.kubernetes.io/name: website-check " +
+			"app.kubernetes.io/part-of: website app.kubernetes.io/version: v0.1.0 helm.sh/chart: website-0.1.0 team: web"},
+		"flags of the test": {hookValues, "Pod website-system/website-check",
+			"- args: - check image: ghcr.io/kubesites/website-apiserver:v0.1.0 name: check resources: limits: memory: 128Mi"},
+		"IDs of the test": {"openshift: true", "Pod website-system/website-check",
+			"securityContext: runAsNonRoot: true seccompProfile:"},
+		"image of the hook": {"images: {apiserver: {tag: v0.2.0}}", "Job website-system/website-uninstall",
+			"image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
+		"image of the test": {"images: {apiserver: {tag: v0.2.0}}", "Pod website-system/website-check",
+			"image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
+		"image of etcd": {"{ha: true, images: {etcd: {tag: v3.6.9}}}", etcd,
+			"image: gcr.io/etcd-development/etcd:v3.6.9"},
+		"image of certificates": {"{ha: true, images: {apiserver: {tag: v0.2.0}}}",
+			"Deployment website-system/website-etcd-certificates", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
 		"a hook before deletion": {"", "Job website-system/website-uninstall", "helm.sh/hook: pre-delete"},
 		"a hook of Argo CD":      {"", "Job website-system/website-uninstall", "argocd.argoproj.io/hook: PreDelete"},
-		"a kept volume":          {"snapshots: {enabled: true}", "PersistentVolumeClaim website-system/website-store-backup", "helm.sh/resource-policy: keep"},
+		"a kept volume": {"snapshots: {enabled: true}", "PersistentVolumeClaim website-system/website-store-backup",
+			"helm.sh/resource-policy: keep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, hooks, err := render(t, "website-system", test.values)
@@ -300,17 +347,20 @@ var digest = strings.Repeat("0a", 32)
 
 func TestRejectedValues(t *testing.T) {
 	for name, test := range map[string]struct{ namespace, values, want string }{
-		"another namespace":        {"default", "", "the namespace must be website-system"},
-		"unknown value":            {"website-system", "replicas: 3", "additional properties 'replicas' not allowed"},
-		"wrong type":               {"website-system", "ha: \"yes\"", "got string, want boolean"},
-		"hosts, a boolean":         {"website-system", "hostAuthorization: Off", "value must be one of 'Off', 'Warn', 'Enforce'"},
+		"another namespace": {"default", "", "the namespace must be website-system"},
+		"unknown value":     {"website-system", "replicas: 3", "additional properties 'replicas' not allowed"},
+		"wrong type":        {"website-system", "ha: \"yes\"", "got string, want boolean"},
+		"hosts, a boolean": {"website-system", "hostAuthorization: Off",
+			"value must be one of 'Off', 'Warn', 'Enforce'"},
 		"external etcd without ha": {"website-system", "etcd: {external: true}", "need ha"},
 		"servers without ha":       {"website-system", "etcd: {servers: [\"https://a:2379\"]}", "need ha"},
 		"etcd without TLS":         {"website-system", "etcd: {servers: [\"http://a:2379\"]}", "does not match pattern"},
-		"a tag in the repository":  {"website-system", "images: {agent: {repository: \"agent:v1\"}}", "does not match pattern"},
-		"a digest without a hash":  {"website-system", "images: {agent: {digest: \"0a\"}}", "does not match pattern"},
-		"size that is no number":   {"website-system", "storage: {size: large}", "does not match pattern"},
-		"memory that is no number": {"website-system", "apiserver: {resources: {limits: {memory: 4 Gi}}}", "does not match pattern"},
+		"a tag in the repository": {"website-system", "images: {agent: {repository: \"agent:v1\"}}",
+			"does not match pattern"},
+		"a digest without a hash": {"website-system", "images: {agent: {digest: \"0a\"}}", "does not match pattern"},
+		"size that is no number":  {"website-system", "storage: {size: large}", "does not match pattern"},
+		"memory that is no number": {"website-system", "apiserver: {resources: {limits: {memory: 4 Gi}}}",
+			"does not match pattern"},
 		"negative cpu":             {"website-system", "controller: {resources: {requests: {cpu: -1}}}", "minimum"},
 		"no images":                {"website-system", "images: null", "missing property 'images'"},
 		"no image":                 {"website-system", "images: {nginx: null}", "missing property 'nginx'"},
@@ -339,7 +389,8 @@ spec:
 `), &existing.Object); err != nil {
 		t.Fatal(err)
 	}
-	for size, want := range map[string]string{"8Gi": "", "8192Mi": "", "20Gi": "storage.size is 20Gi, and the claims of StatefulSet website-apiserver are made with 8Gi"} {
+	for size, want := range map[string]string{"8Gi": "", "8192Mi": "",
+		"20Gi": "storage.size is 20Gi, and the claims of StatefulSet website-apiserver are made with 8Gi"} {
 		_, _, err := render(t, "website-system", "storage: {size: "+size+"}", existing)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("with %s, render = %v, want %q", size, err, want)
@@ -349,7 +400,8 @@ spec:
 
 // TestLint has Helm check the chart with values of each kind.
 func TestLint(t *testing.T) {
-	for _, values := range []string{"", "ha: true", "{ha: true, certManager: true, monitoring: true, defaultDeny: true, snapshots: {enabled: true}, staticRegistration: true, openshift: true}"} {
+	for _, values := range []string{"", "ha: true", "{ha: true, certManager: true, monitoring: true, defaultDeny: true, " +
+		"snapshots: {enabled: true}, staticRegistration: true, openshift: true}"} {
 		var given map[string]any
 		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
 			t.Fatal(err)
@@ -381,7 +433,8 @@ func TestArchive(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := files.WriteHeader(&tar.Header{Name: "website/" + filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content))}); err != nil {
+		if err := files.WriteHeader(&tar.Header{Name: "website/" + filepath.ToSlash(name), Mode: 0o644,
+			Size: int64(len(content))}); err != nil {
 			return err
 		}
 		_, err = files.Write(content)

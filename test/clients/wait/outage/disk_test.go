@@ -41,7 +41,8 @@ func moveToSmallDisk(t *testing.T, etcd *devcluster.Process) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=400m,mode=700", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=400m,mode=700", "tmpfs",
+		dir).CombinedOutput(); err != nil {
 		err = errors.Join(err, os.Remove(dir), os.Rename(before, dir))
 		t.Skipf("no file system can be mounted here: %v: %s", err, out)
 	}

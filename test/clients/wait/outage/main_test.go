@@ -45,7 +45,8 @@ func checkPermissions() error {
 	}
 	for rule := range allowed {
 		if rule.Resource == "leases" && !used.Has(rule) {
-			problems = append(problems, fmt.Errorf("%s is allowed to %s, which no replica has used", framework.APIServerUser, rule))
+			problems = append(problems, fmt.Errorf("%s is allowed to %s, which no replica has used",
+				framework.APIServerUser, rule))
 		}
 	}
 	return errors.Join(problems...)

@@ -112,12 +112,14 @@ func helmInstalls(t *testing.T, namespace, release string) {
 func garbageIsCollected(t *testing.T, namespace, name string) {
 	t.Helper()
 	ctx, configMaps := t.Context(), framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace)
-	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + "-owned", OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}}}
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + "-owned",
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}}}
 	if _, err := configMaps.Create(ctx, owned, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,8 @@ func apiServicesAreAvailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), version+".mycontroller.nevermosby.io", metav1.GetOptions{})
+		service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), version+".mycontroller.nevermosby.io",
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,8 @@ func TestOutage(t *testing.T) {
 				_, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(namespace).Get(ctx, website.Name, metav1.GetOptions{})
 				return err
 			})
-			second, secondURL, err := framework.Cluster.StartAPIServer(t.Context(), "second-"+strings.ReplaceAll(fault.name, " ", "-"))
+			second, secondURL, err := framework.Cluster.StartAPIServer(t.Context(),
+				"second-"+strings.ReplaceAll(fault.name, " ", "-"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,13 +115,15 @@ func TestOutage(t *testing.T) {
 				controllerManagerRestarts(t, namespace)
 			}
 			stillThere(t, deleted)
-			t.Logf("etcd was away for %s; kube-apiserver has logged %d lines about Websites", time.Since(begun), logLines(t)-lines)
+			t.Logf("etcd was away for %s; kube-apiserver has logged %d lines about Websites", time.Since(begun),
+				logLines(t)-lines)
 
 			ended = true
 			fault.end(t, etcd)
 			back := time.Now()
 			framework.WaitFor(t, "Websites can be written again", func(ctx context.Context) error {
-				_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, "after"), metav1.CreateOptions{})
+				_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, "after"),
+					metav1.CreateOptions{})
 				return err
 			})
 			t.Logf("Websites can be written %s after etcd is back", time.Since(back))
@@ -177,7 +180,8 @@ func websitesAreUnavailable(t *testing.T, namespace string) {
 		}
 	}
 	framework.WaitFor(t, "there is an event", func(ctx context.Context) error {
-		events, err := framework.Admin(t).Kubernetes.EventsV1().Events("website-system").List(ctx, metav1.ListOptions{FieldSelector: "reason=StoreUnreachable"})
+		events, err := framework.Admin(t).Kubernetes.EventsV1().Events("website-system").List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=StoreUnreachable"})
 		if err == nil && len(events.Items) == 0 {
 			err = errors.New("no event StoreUnreachable")
 		}
@@ -191,7 +195,8 @@ func streamingListEnds(t *testing.T, namespace string) {
 	ctx, cancel := context.WithTimeout(t.Context(), answerTime)
 	defer cancel()
 	watcher, err := framework.Websites(t, namespace).Watch(ctx, metav1.ListOptions{
-		SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
+		SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		AllowWatchBookmarks: true,
 	})
 	if apierrors.IsServiceUnavailable(err) {
 		return
@@ -202,7 +207,8 @@ func streamingListEnds(t *testing.T, namespace string) {
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
-		if website, ok := event.Object.(*v1beta1.Website); event.Type == watch.Error || ok && website.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+		if website, ok := event.Object.(*v1beta1.Website); event.Type == watch.Error ||
+			ok && website.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 			return
 		}
 	}
@@ -218,7 +224,8 @@ func cachedReads(t *testing.T, namespace string) {
 	if _, err := websites.Get(t.Context(), "site", metav1.GetOptions{ResourceVersion: "0"}); err != nil {
 		t.Errorf("get at resourceVersion 0: %v", err)
 	}
-	if list, err := websites.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}); err != nil || len(list.Items) != 1 {
+	if list, err := websites.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}); err != nil ||
+		len(list.Items) != 1 {
 		t.Errorf("list at resourceVersion 0 = %v, %v; want the Website", list, err)
 	}
 }
@@ -253,8 +260,10 @@ func restartsWithoutEtcd(t *testing.T, server *devcluster.Process, url string) {
 		"/livez":      {http.StatusOK, "ok"},
 		"/apis/mycontroller.nevermosby.io/v1beta1/websites": {http.StatusServiceUnavailable, "StoreUnverified"},
 	} {
-		if code, body, err := framework.SecureGet(t.Context(), t, url+path, true); err != nil || code != want.code || !strings.Contains(body, want.body) {
-			t.Errorf("GET %s of a server that has started without etcd = %d (%v) %.200s, want %d with %q", path, code, err, body, want.code, want.body)
+		if code, body, err := framework.SecureGet(t.Context(), t, url+path, true); err != nil || code != want.code ||
+			!strings.Contains(body, want.body) {
+			t.Errorf("GET %s of a server that has started without etcd = %d (%v) %.200s, want %d with %q", path, code, err, body,
+				want.code, want.body)
 		}
 	}
 }
@@ -274,7 +283,8 @@ func opens(t *testing.T, url string) {
 func deleteNamespace(t *testing.T) string {
 	t.Helper()
 	name := framework.NewNamespace(t)
-	if err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Delete(t.Context(), name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -283,7 +293,8 @@ func deleteNamespace(t *testing.T) string {
 // stillThere: whether there are Websites in the namespace is unknown.
 func stillThere(t *testing.T, namespace string) {
 	t.Helper()
-	if _, err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
+	if _, err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Get(t.Context(), namespace,
+		metav1.GetOptions{}); err != nil {
 		t.Errorf("a namespace was deleted although its Websites could not be listed: %v", err)
 	}
 }

@@ -91,7 +91,8 @@ func TestPartitionedReplica(t *testing.T) {
 	toEtcd, linkURL := newLink(t, strings.TrimPrefix(etcdURL, "https://"))
 	args := []string{"--etcd-servers=" + linkURL}
 	for _, arg := range framework.Cluster.Process("website-apiserver").Args() {
-		if strings.HasPrefix(arg, "--etcd-ca") || strings.HasPrefix(arg, "--etcd-cert") || strings.HasPrefix(arg, "--etcd-key") {
+		if strings.HasPrefix(arg, "--etcd-ca") || strings.HasPrefix(arg, "--etcd-cert") ||
+			strings.HasPrefix(arg, "--etcd-key") {
 			args = append(args, arg)
 		}
 	}
@@ -128,7 +129,8 @@ func TestPartitionedReplica(t *testing.T) {
 	ready(t, first, http.StatusOK)
 	// It deletes its Lease when it is stopped, if it has come to renew that.
 	framework.WaitFor(t, "both replicas have a Lease", func(ctx context.Context) error {
-		leases, err := framework.Admin(t).Kubernetes.CoordinationV1().Leases("website-system").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=website-apiserver"})
+		leases, err := framework.Admin(t).Kubernetes.CoordinationV1().Leases("website-system").List(ctx,
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=website-apiserver"})
 		if err == nil && len(leases.Items) < 2 {
 			err = fmt.Errorf("there are %d", len(leases.Items))
 		}
@@ -141,7 +143,8 @@ func ready(t *testing.T, url string, want int) {
 	t.Helper()
 	framework.WaitFor(t, fmt.Sprintf("GET %s/readyz = %d", url, want), func(ctx context.Context) error {
 		code, body, err := framework.SecureGet(ctx, t, url+"/readyz", false)
-		if err == nil && (code != want || want != http.StatusOK && !strings.Contains(body, "[-]store-of-this-replica failed")) {
+		if err == nil && (code != want || want != http.StatusOK &&
+			!strings.Contains(body, "[-]store-of-this-replica failed")) {
 			err = fmt.Errorf("%d %s", code, body)
 		}
 		return err
