@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -58,13 +57,10 @@ func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found
 // isFirstAttempt reports whether a Website has no status, and this process has not tried to
 // create its children before.
 func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
-	key := cache.MetaObjectToName(website)
-	if website.Status.ObservedGeneration != 0 {
-		r.attempted.Delete(key)
-		return false
-	}
-	before, known := r.attempted.Swap(key, website.UID)
-	return !known || before != website.UID
+	known := r.memory.of(website)
+	wasAttempted := known.isAttempted
+	known.isAttempted = website.Status.ObservedGeneration == 0
+	return known.isAttempted && !wasAttempted
 }
 
 // findChild returns a child of a Website other than its Deployment, or nil. Of a new Website none is

@@ -109,7 +109,8 @@ func New(config Config) (*Controller, error) {
 		tracer:   newTracer(config.TracerProvider, config.Clock),
 		keys:     config.Keys,
 	}
-	c.pods = &websitePods{index: pods.GetIndexer(), websites: c.websites, queue: c.queue, omitAuthors: config.OmitAuthors}
+	memory := newMemory(config.Clock)
+	c.pods = &websitePods{memory: memory, index: pods.GetIndexer(), websites: c.websites, queue: c.queue, omitAuthors: config.OmitAuthors}
 	if config.Pods != nil {
 		probing := podprobe.Config{
 			Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock, Workers: probeWorkers, Share: probeShare,
@@ -119,9 +120,7 @@ func New(config Config) (*Controller, error) {
 		}
 		c.pods.prober = podprobe.New(probing)
 	}
-	deploys := newDeployMemory(config.Clock)
-	c.pods.syncToken = deploys.syncToken
-	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, deploys: deploys}
+	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, memory: memory}
 	written := children.NewCache(index)
 	owners := children.Owners{Cached: c.websites, Live: client}
 	ofWebsites, err := children.New(config.Kube, config.ChildInformers, owners)
@@ -145,11 +144,11 @@ func New(config Config) (*Controller, error) {
 		keys:                 config.Keys,
 		routes:               c.routes,
 		previewDomain:        config.PreviewDomain,
-		events:               events.NewReporter(config.Recorder),
-		statuses:             newStatusReporter(client, written, c.queue, c.tracer),
+		events:               events.NewReporter(config.Recorder, memory.events),
+		statuses:             newStatusReporter(client, written, c.queue, c.tracer, memory),
 		tracer:               c.tracer,
 		clock:                config.Clock,
-		deploys:              deploys,
+		memory:               memory,
 	}
 	c.reconciler.statuses.written = c.reconciler.statusWritten
 

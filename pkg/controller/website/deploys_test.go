@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -225,7 +223,7 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}}},
 	}
 	isSettled := func() bool {
-		f.controller.reconciler.deploys.recall(found)
+		f.controller.reconciler.memory.observe(website).Recall(found)
 		return !found.Origin.SpecChanged
 	}
 	f.controller.reconciler.prepareDeploys(found, []*problem.Problem{problem.Classify(errBroken)})
@@ -235,146 +233,5 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 	f.controller.reconciler.prepareDeploys(found, nil)
 	if !isSettled() {
 		t.Error("the pods do not serve what was written")
-	}
-}
-
-// TestDeployMemory: requests to sync are started at intervals, and what is remembered begins
-// with what the status says.
-func TestDeployMemory(t *testing.T) {
-	clock := testingclock.NewFakePassiveClock(testNow)
-	m := newDeployMemory(clock)
-	recall := func(website *v1beta1.Website) *status.Input {
-		in := &status.Input{Website: website, Now: clock.Now()}
-		m.recall(in)
-		return in
-	}
-	website := newWebsite(func(website *v1beta1.Website) {
-		website.Generation = 5
-		website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, ObservedGeneration: 4}}
-	})
-	if in := recall(website); !in.Origin.SpecChanged || !in.Origin.SpecChangedTime.IsZero() {
-		t.Errorf("a spec that has changed before: %+v", in.Origin)
-	}
-	m.settle(website)
-	if in := recall(website); in.Origin.SpecChanged {
-		t.Errorf("a spec that all pods serve: %+v", in.Origin)
-	}
-	clock.SetTime(testNow.Add(time.Minute))
-	website.Generation = 6
-	m.see(website)
-	clock.SetTime(testNow.Add(2 * time.Minute))
-	if in := recall(website); !in.Origin.SpecChanged || !in.Origin.SpecChangedTime.Equal(testNow.Add(time.Minute)) {
-		t.Errorf("a spec that has changed since: %+v", in.Origin)
-	}
-
-	started := 0
-	for range 100 {
-		if in := recall(website); in.SyncRequest.MayStart {
-			started++
-			m.started(website)
-		}
-		clock.SetTime(clock.Now().Add(200 * time.Millisecond))
-	}
-	if want := syncBurst + 3; started != want {
-		t.Errorf("%d requests were started in 20 s, want %d", started, want)
-	}
-	m.started(website)
-	if wait := m.untilStart(website, clock.Now()); wait <= 0 || wait > syncInterval {
-		t.Errorf("the next request waits for %v", wait)
-	}
-	seen := clock.Now()
-	clock.SetTime(seen.Add(time.Hour))
-	if wait := m.untilStart(website, seen); wait <= 0 {
-		t.Error("the time since the Website was looked at counts for the next request, of which nothing else would tell then")
-	}
-
-	begun := clock.Now()
-	website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 4}, StartedID: 4}
-	m.see(website)
-	clock.SetTime(begun.Add(time.Minute))
-	if in := recall(website); !in.SyncRequest.Begun.Equal(begun) {
-		t.Errorf("the request is worked on since %v, want %v", in.SyncRequest.Begun, begun)
-	}
-	website.Status.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: 4}
-	if in := recall(website); !in.SyncRequest.Begun.IsZero() {
-		t.Errorf("no request is worked on since %v", in.SyncRequest.Begun)
-	}
-	again := website.DeepCopy()
-	again.UID, again.Generation = "another", 1
-	if in := recall(again); !in.SyncRequest.MayStart || in.Origin.SpecChangedTime != (time.Time{}) {
-		t.Errorf("another Website of that name: %+v", in)
-	}
-}
-
-// TestTokensOfRequests: pods take a token that they know for answered, so a request that gets an
-// id again after a restore of the store must have another.
-func TestTokensOfRequests(t *testing.T) {
-	m := newDeployMemory(testingclock.NewFakePassiveClock(testNow))
-	token := func(requested, second, started, completed int64) string {
-		website := newWebsite(func(website *v1beta1.Website) {
-			website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: requested, Time: metav1.Unix(second, 0)}, StartedID: started}
-			if completed != 0 {
-				website.Status.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: completed}
-			}
-		})
-		m.see(website)
-		return m.syncToken(website)
-	}
-	for _, step := range []struct {
-		when                                  string
-		requested, second, started, completed int64
-		want                                  string
-	}{
-		{"pending", 8, 100, 7, 7, ""},
-		{"started", 8, 100, 8, 7, "8.100"},
-		{"requested again", 9, 101, 8, 7, "8.100"},
-		{"an event of before is late", 8, 100, 7, 7, ""},
-		{"requested again, with another event", 9, 101, 8, 7, "8.100"},
-		{"completed", 9, 101, 8, 8, ""},
-		{"the next is started", 9, 101, 9, 8, "9.101"},
-		{"the store is restored", 7, 90, 7, 7, ""},
-		{"requested after that", 8, 200, 7, 7, ""},
-		{"started after that", 8, 200, 8, 7, "8.200"},
-		{"another controller, when requested again", 12, 300, 11, 8, "11." + strconv.FormatInt(testNow.Unix(), 10)},
-	} {
-		if got := token(step.requested, step.second, step.started, step.completed); got != step.want {
-			t.Errorf("%s: the token is %q, want %q", step.when, got, step.want)
-		}
-	}
-}
-
-// TestWhenRequestsAreObserved: delays count from the first observation of a request.
-func TestWhenRequestsAreObserved(t *testing.T) {
-	clock := testingclock.NewFakePassiveClock(testNow)
-	m := newDeployMemory(clock)
-	website := newWebsite(func(website *v1beta1.Website) {
-		website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 4, Time: metav1.NewTime(testNow.Add(-time.Minute))}}
-	})
-	observed := func(change func(*v1beta1.WebsiteSyncStatus)) time.Time {
-		clock.SetTime(clock.Now().Add(time.Second))
-		change(website.Status.Sync)
-		m.see(website)
-		in := &status.Input{Website: website, Now: clock.Now()}
-		m.recall(in)
-		if status.RunningSync(website.Status.Sync) == 0 {
-			return m.completedSync(website)
-		}
-		return in.SyncRequest.Observed
-	}
-	if got := observed(func(s *v1beta1.WebsiteSyncStatus) { s.StartedID = 4 }); !got.Equal(testNow.Add(-time.Minute)) {
-		t.Errorf("a request of before this controller was observed at %v, want its time", got)
-	}
-	second := func(s *v1beta1.WebsiteSyncStatus) {
-		s.LastCompleted, s.LastRequest.ID = &v1beta1.WebsiteSyncCompletion{ID: 4}, 5
-	}
-	if got := observed(second); !got.Equal(testNow.Add(-time.Minute)) {
-		t.Errorf("the completed request was observed at %v", got)
-	}
-	want := testNow.Add(2 * time.Second)
-	if got := observed(func(s *v1beta1.WebsiteSyncStatus) { s.StartedID = 5 }); !got.Equal(want) {
-		t.Errorf("the second request was observed at %v, want %v", got, want)
-	}
-	if got := observed(func(s *v1beta1.WebsiteSyncStatus) { s.LastCompleted.ID = 5 }); !got.Equal(want) {
-		t.Errorf("the second request, completed, was observed at %v, want %v", got, want)
 	}
 }

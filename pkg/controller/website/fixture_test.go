@@ -147,7 +147,7 @@ func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Web
 		t.Fatal(err)
 	}
 	t.Cleanup(controller.queue.ShutDown)
-	controller.reconciler.statuses.writes.delay = 0
+	controller.reconciler.statuses.delay = 0
 	f.controller = controller
 	for _, website := range websites {
 		f.addWebsite(website)

@@ -28,7 +28,7 @@ type eventHandlers struct {
 	websiteIndex  cache.Indexer
 	pods          *websitePods
 	queue         *queue.Queue
-	deploys       *deployMemory
+	memory        *memory
 	// routesAt returns the HTTPRoutes at a Gateway. It is nil where hosts are not routed.
 	routesAt func(gateway cache.ObjectName) []*gatewayv1.HTTPRoute
 	// shown is called for what a cache shows. It may be nil.
@@ -66,7 +66,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if website.Generation < before.Generation {
 				// The store was restored to an older state.
 				h.pods.unwant(cache.MetaObjectToName(before))
-				h.deploys.forget(cache.MetaObjectToName(before))
+				h.memory.forget(cache.MetaObjectToName(before))
 			}
 			h.show(website)
 			// Before it is reconciled: its pods need not wait for that.
@@ -95,8 +95,6 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			}
 			h.queue.Enqueue(cache.MetaObjectToName(object))
 			h.enqueueOwner(object, queue.Changed)
-			h.pods.unwant(cache.MetaObjectToName(object))
-			h.deploys.forget(cache.MetaObjectToName(object))
 			h.pods.probeAll(object)
 			if website, ok := object.(*v1beta1.Website); ok {
 				h.enqueueRivals(website, nil)
@@ -116,7 +114,7 @@ func (h *eventHandlers) show(object metav1.Object) {
 // see notes when a Website changes. What it was while another replica led is in its status.
 func (h *eventHandlers) see(website *v1beta1.Website) {
 	if h.queue.Running.Load() {
-		h.deploys.see(website)
+		h.memory.observe(website)
 	}
 }
 

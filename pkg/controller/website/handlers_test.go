@@ -137,7 +137,7 @@ func TestStandbyRemembersNothing(t *testing.T) {
 	handler.OnUpdate(first, last)
 	f.controller.queue.Running.Store(true)
 	in := &status.Input{Website: last, Now: testNow}
-	f.controller.reconciler.deploys.recall(in)
+	f.controller.reconciler.memory.observe(in.Website).Recall(in)
 	if in.Origin.SpecChanged {
 		t.Errorf("after a failover the spec counts as changed: %+v", in.Origin)
 	}
@@ -145,7 +145,7 @@ func TestStandbyRemembersNothing(t *testing.T) {
 	handler.OnUpdate(last, first)
 	in.Website = first.DeepCopy()
 	in.Website.Generation = 2
-	if f.controller.reconciler.deploys.recall(in); !in.Origin.SpecChanged {
+	if f.controller.reconciler.memory.observe(in.Website).Recall(in); !in.Origin.SpecChanged {
 		t.Error("a change after a restore of the store does not count")
 	}
 }

@@ -91,7 +91,7 @@ func TestHandover(t *testing.T) {
 			}
 			r := &reconciler{
 				websiteIndex: index, children: &children.Children{}, clock: clock,
-				routes: &routes{handovers: newHandovers(clock)}, statuses: &statusReporter{queue: queue.New(clock)},
+				routes: &routes{}, memory: newMemory(clock), statuses: &statusReporter{queue: queue.New(clock)},
 			}
 			r.children.AddRoutes(fake.NewClientset(), gatewayfake.NewClientset(), stores, children.Owners{})
 			first := r.handsOver(website, nil)

@@ -32,10 +32,9 @@ func (r *reconciler) restoreService(ctx context.Context, found *status.Input, po
 		return workload.Service(found.Website, found.Deployment, nil, found.PodSelector)
 	}
 	services, website := r.children.Services, found.Website
-	key := cache.MetaObjectToName(website)
 	service, done, p := services.Apply(ctx, website, nil, resources.WithNodePort(build(), port))
 	isTaken := p != nil && p.Reason == v1beta1.WebsiteReasonNodePortTaken
-	if isTaken && r.waitForPort(key) {
+	if isTaken && r.waitForPort(website) {
 		return nil, p.RetriedSoon()
 	}
 	isLost := isTaken || p != nil && p.Reason == v1beta1.WebsiteReasonSpecInvalid
@@ -45,7 +44,7 @@ func (r *reconciler) restoreService(ctx context.Context, found *status.Input, po
 	if p != nil {
 		return nil, p
 	}
-	r.portRefused.Delete(key)
+	r.memory.of(website).portRefused = time.Time{}
 	metrics.RecordChildWrite(services, done)
 	r.events.ChildWritten(website, service, services, done)
 	if isLost {
@@ -57,14 +56,16 @@ func (r *reconciler) restoreService(ctx context.Context, found *status.Input, po
 // waitForPort has a Website reconciled again whose node port is refused, and reports false once
 // the API server must have released it. No worker waits, because any tenant can take the port of
 // a Service and delete that.
-func (r *reconciler) waitForPort(key cache.ObjectName) bool {
-	now := r.clock.Now()
-	since, _ := r.portRefused.LoadOrStore(key, now)
-	refused := now.Sub(since.(time.Time))
+func (r *reconciler) waitForPort(website *v1beta1.Website) bool {
+	now, known := r.clock.Now(), r.memory.of(website)
+	if known.portRefused.IsZero() {
+		known.portRefused = now
+	}
+	refused := now.Sub(known.portRefused)
 	if refused >= portRelease {
 		return false
 	}
 	// Beside the backoff, which other problems of the Website may have made longer.
-	r.statuses.queue.AddAfter(key, portRetry+refused)
+	r.statuses.queue.AddAfter(cache.MetaObjectToName(website), portRetry+refused)
 	return true
 }

@@ -147,7 +147,7 @@ func TestRefusedNodePortIsForgotten(t *testing.T) {
 			f := newFixture(t, website)
 			refusePort(f)
 			f.reconcile(testKey)
-			if _, found := f.controller.reconciler.portRefused.Load(testKey); !found {
+			if f.controller.reconciler.memory.of(website).portRefused.IsZero() {
 				t.Fatal("nothing is remembered of a port that is refused")
 			}
 			end(f, website.DeepCopy())
@@ -159,8 +159,9 @@ func TestRefusedNodePortIsForgotten(t *testing.T) {
 
 func checkNoPortRefused(t *testing.T, f *fixture) {
 	t.Helper()
-	f.controller.reconciler.portRefused.Range(func(key, since any) bool {
-		t.Errorf("the port of %v is refused since %v", key, since)
-		return true
-	})
+	for key, known := range f.controller.reconciler.memory.websites {
+		if !known.portRefused.IsZero() {
+			t.Errorf("the port of %v is refused since %v", key, known.portRefused)
+		}
+	}
 }

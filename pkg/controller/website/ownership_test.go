@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
 )
 
 // A foreign object carries nothing that would tell it apart by accident.
@@ -242,7 +241,7 @@ func TestRestartRepeatsNoEvent(t *testing.T) {
 	f.store(foreignDeployment())
 	restart := func() {
 		f.refreshWebsites()
-		f.controller.reconciler.events = events.NewReporter(f.recorder)
+		f.controller.reconciler.memory.forget(testKey)
 	}
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {

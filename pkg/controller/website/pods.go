@@ -35,8 +35,7 @@ type websitePods struct {
 	queue  *queue.Queue
 	// omitAuthors leaves out who wrote the commits.
 	omitAuthors bool
-	// syncToken returns what identifies the running request to sync of a Website towards its pods.
-	syncToken func(*v1beta1.Website) string
+	memory      *memory
 }
 
 // of returns the pods of a Website and what was observed of them, in the order
@@ -106,11 +105,11 @@ func (p *websitePods) want(website *v1beta1.Website) {
 		return
 	}
 	p.prober.Want(cache.MetaObjectToName(website), &podprobe.Wanted{
-		UID: website.UID, Generation: website.Generation, Pin: resources.PinOf(website), Sync: p.syncToken(website),
+		UID: website.UID, Generation: website.Generation, Pin: resources.PinOf(website), Sync: p.memory.observe(website).SyncToken(website),
 	})
 }
 
-// unwant forgets what was wanted of the pods of a Website that is gone.
+// unwant forgets what was wanted of the pods of a Website that is gone, or is being deleted.
 func (p *websitePods) unwant(website cache.ObjectName) {
 	if p.prober != nil {
 		p.prober.Want(website, nil)

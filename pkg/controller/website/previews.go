@@ -45,7 +45,7 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		found.Previews = &status.Previews{Suspended: true, Reported: website.Status.Previews}
 		return nil
 	}
-	in := &previews.Input{Website: website, TooOld: r.deploys.previewsTooOld(website), Now: found.Now}
+	in := &previews.Input{Website: website, TooOld: r.memory.of(website).previewsTooOld, Now: found.Now}
 	for _, preview := range held {
 		if branch := branchOf(website, preview); branch != "" {
 			in.Held = append(in.Held, branch)
@@ -54,7 +54,7 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 	var failure git.Reason
 	in.Listed, failure = previews.Current(reportsOf(found.Pods), resources.BranchesID(website), found.Now)
 	selected := previews.Select(in)
-	r.deploys.notePreviewsTooOld(website, selected.TooOld)
+	r.memory.of(website).previewsTooOld = selected.TooOld
 	found.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted, Next: selected.Next}
 
 	p = r.deleteOtherPreviews(ctx, in, selected, held)

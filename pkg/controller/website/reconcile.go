@@ -3,7 +3,7 @@ package website
 import (
 	"context"
 	"slices"
-	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -33,7 +33,6 @@ type reconciler struct {
 	unlabelled *unlabelled.Watch
 	rollouts   *rollout.Limit
 	pods       *websitePods
-	deploys    *deployMemory
 	keys       *agentkeys.Keys
 
 	// routes is nil where hosts are not routed.
@@ -45,12 +44,7 @@ type reconciler struct {
 	// takeoverReadySeconds is minReadySeconds of a Deployment that is being taken over.
 	takeoverReadySeconds int32
 
-	// attempted has the UIDs of Websites without a status whose children were to be created,
-	// by their names.
-	attempted sync.Map
-	// portRefused has since when the node ports of deleted Services are refused, by their Websites.
-	portRefused sync.Map
-
+	memory   *memory
 	events   *events.Reporter
 	statuses *statusReporter
 	tracer   tracer
@@ -61,22 +55,9 @@ type reconciler struct {
 // what it has found. The problems that it returns decide when it is called again.
 func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*problem.Problem {
 	website := r.website(key)
-	if website == nil {
-		r.rollouts.Forget(key)
-		r.events.Forget(key)
-		r.statuses.writes.forget(key)
-		r.deploys.forget(key)
-		r.pods.unwant(key)
-		r.attempted.Delete(key)
-		r.portRefused.Delete(key)
-		r.routes.forget(key)
-		return nil
-	}
-	if !website.DeletionTimestamp.IsZero() {
+	if website == nil || !website.DeletionTimestamp.IsZero() {
 		// Garbage collection deletes the children; recreating one would delay it.
-		r.rollouts.Forget(key)
-		r.attempted.Delete(key)
-		r.portRefused.Delete(key)
+		r.forget(key)
 		return nil
 	}
 
@@ -110,6 +91,14 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		}
 	}
 	return problems
+}
+
+// forget drops what is known of a Website that is gone, or is being deleted.
+func (r *reconciler) forget(key cache.ObjectName) {
+	r.memory.forget(key)
+	r.rollouts.Forget(key)
+	r.pods.unwant(key)
+	r.routes.forget(key)
 }
 
 // reconcileChildren returns what it has found or made, for the status: nil when it
@@ -180,7 +169,7 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 		return nil, p
 	}
 	if port := resources.NodePortToRestore(website); current != nil || port == 0 {
-		r.portRefused.Delete(cache.MetaObjectToName(website))
+		r.memory.of(website).portRefused = time.Time{}
 	} else if current, p = r.restoreService(ctx, found, port); p != nil {
 		return nil, p
 	}
@@ -236,4 +225,27 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 		return website
 	}
 	return nil
+}
+
+// prepareDeploys adds what is remembered to what was found of a Website, has its pods do what
+// is wanted, and has it reconciled again when its next request to sync can be started. With problems,
+// the pods may be those of an earlier spec.
+func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Problem) {
+	if found == nil {
+		return
+	}
+	website := found.Website
+	deploys := r.memory.observe(website)
+	deploys.Recall(found)
+	found.Origin.SeenTime = r.pods.firstSeen(found)
+	if isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit; isReported && len(problems) == 0 && status.Settled(found) {
+		deploys.Settle(website.Generation)
+	}
+	r.pods.want(website)
+	if status.IsSyncPending(website.Status.Sync) {
+		// At the time by which it could not start: a moment later it may, and nothing else would tell.
+		if wait := deploys.UntilStart(found.Now); wait > 0 {
+			r.statuses.queue.AddAfter(cache.MetaObjectToName(website), wait)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package website
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/deploys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
@@ -45,15 +45,17 @@ type statusReporter struct {
 	cache  cache.MutationCache
 	queue  *queue.Queue
 	tracer tracer
-	writes *statusWriteTimes
+	memory *memory
+	// delay is statusDelay, or what a test waits instead.
+	delay time.Duration
 	// written is called with what a Website was before a write, and is after it.
 	written func(before, after *v1beta1.Website)
 }
 
-func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue, tracer tracer) *statusReporter {
+func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue, tracer tracer, memory *memory) *statusReporter {
 	return &statusReporter{
 		client: client, cache: written, queue: queue, tracer: tracer, written: func(_, _ *v1beta1.Website) {},
-		writes: newStatusWriteTimes(),
+		memory: memory, delay: statusDelay,
 	}
 }
 
@@ -108,7 +110,8 @@ func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bo
 // was computed from, so it cannot undo a newer one.
 func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus, now time.Time) *problem.Problem {
 	key := cache.MetaObjectToName(website)
-	changed, wait := r.writes.due(key, &website.Status, &current, now)
+	known := r.memory.of(website)
+	changed, wait := known.statusDue(&website.Status, &current, now, r.delay)
 	if !changed {
 		return nil
 	}
@@ -130,80 +133,42 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	default:
 		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)
-		r.writes.written(key, &website.Status, &current, now)
+		known.statusWritten(&website.Status, &current, now)
 		// The times in it are precise, those that were written whole seconds.
 		r.written(website, update)
 		return nil
 	}
 }
 
-// statusWriteTimes is since when the statuses of Websites differ from what is
-// reported, and how often their commits have changed.
-type statusWriteTimes struct {
-	delay time.Duration
-
-	mu    sync.Mutex
-	since map[cache.ObjectName]time.Time
-	// commits limits the writes because of another commit.
-	commits map[cache.ObjectName]*rate.Limiter
-}
-
-func newStatusWriteTimes() *statusWriteTimes {
-	return &statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}, commits: map[cache.ObjectName]*rate.Limiter{}}
-}
-
-// forget drops what is known of a Website that is gone.
-func (w *statusWriteTimes) forget(key cache.ObjectName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.since, key)
-	delete(w.commits, key)
-}
-
-// written ends the wait of a Website whose status was written.
-func (w *statusWriteTimes) written(key cache.ObjectName, before, after *v1beta1.WebsiteStatus, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.since, key)
+// statusWritten ends the wait of a Website whose status was written.
+func (k *remembered) statusWritten(before, after *v1beta1.WebsiteStatus, now time.Time) {
+	k.statusChanged = time.Time{}
 	if !hasAnotherCommit(before, after) {
 		return
 	}
-	if w.commits[key] == nil {
-		w.commits[key] = rate.NewLimiter(rate.Every(commitInterval), commitBurst)
+	if k.commits == nil {
+		k.commits = rate.NewLimiter(rate.Every(commitInterval), commitBurst)
 	}
-	w.commits[key].AllowN(now, 1)
+	k.commits.AllowN(now, 1)
 }
 
-// due reports whether a status has changed, and how long it has to wait for more
-// changes before it is written.
-func (w *statusWriteTimes) due(key cache.ObjectName, reported, current *v1beta1.WebsiteStatus, now time.Time) (changed bool, wait time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// statusDue reports whether a status has changed, and how long it has to wait for more changes, at most the delay,
+// before it is written.
+func (k *remembered) statusDue(reported, current *v1beta1.WebsiteStatus, now time.Time, delay time.Duration) (changed bool, wait time.Duration) {
 	if apiequality.Semantic.DeepEqual(reported, current) {
-		delete(w.since, key)
+		k.statusChanged = time.Time{}
 		return false, 0
 	}
 	if isReady(reported) != isReady(current) || !apiequality.Semantic.DeepEqual(reported.Sync, current.Sync) {
 		return true, 0
 	}
 	if hasAnotherCommit(reported, current) {
-		return true, w.untilCommit(key, now)
+		return true, deploys.UntilToken(k.commits, now)
 	}
-	since, waiting := w.since[key]
-	if !waiting {
-		since = now
-		w.since[key] = now
+	if k.statusChanged.IsZero() {
+		k.statusChanged = now
 	}
-	return true, max(0, w.delay-now.Sub(since))
-}
-
-// untilCommit returns how long the write of another commit has to wait. The caller holds the lock.
-func (w *statusWriteTimes) untilCommit(key cache.ObjectName, now time.Time) time.Duration {
-	commits := w.commits[key]
-	if commits == nil {
-		return 0
-	}
-	return untilToken(commits, now)
+	return true, max(0, delay-now.Sub(k.statusChanged))
 }
 
 // hasAnotherCommit reports whether the commit of a Website has changed. That its pods serve
@@ -214,4 +179,18 @@ func hasAnotherCommit(before, after *v1beta1.WebsiteStatus) bool {
 
 func isReady(status *v1beta1.WebsiteStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
+}
+
+// statusWritten has the pods told of a request to sync that is started now, and reports what
+// is published.
+func (r *reconciler) statusWritten(before, after *v1beta1.Website) {
+	// One that no pod can be requested to do is completed in the same write, and counts as well.
+	deploys := r.memory.observe(after)
+	if status.IsSyncPending(before.Status.Sync) && !status.IsSyncPending(after.Status.Sync) {
+		deploys.Started(r.clock.Now())
+	}
+	if status.RunningSync(after.Status.Sync) != status.RunningSync(before.Status.Sync) {
+		r.pods.want(after)
+	}
+	r.events.Published(before, after, deploys.CompletedSync(after))
 }

@@ -60,8 +60,8 @@ func TestReportable(t *testing.T) {
 
 func TestStatusWritesAreDue(t *testing.T) {
 	const unchanged = -1
-	due := func(w *statusWriteTimes, reported, current *v1beta1.WebsiteStatus, now time.Time) time.Duration {
-		changed, wait := w.due(testKey, reported, current, now)
+	due := func(w *remembered, reported, current *v1beta1.WebsiteStatus, now time.Time) time.Duration {
+		changed, wait := w.statusDue(reported, current, now, statusDelay)
 		if !changed {
 			return unchanged
 		}
@@ -92,14 +92,14 @@ func TestStatusWritesAreDue(t *testing.T) {
 		"a sync as it was":   {withSync(1), withSync(1), unchanged},
 		"ready at once":      {&v1beta1.WebsiteStatus{}, readyStatus(true, 1), 0},
 	} {
-		w := newStatusWriteTimes()
+		w := &remembered{}
 		if got := due(w, test.reported, test.current, testNow); got != test.want {
 			t.Errorf("%s: due in %v, want %v", name, got, test.want)
 		}
 	}
 
 	// The wait begins with the first change and does not start again with others.
-	w := newStatusWriteTimes()
+	w := &remembered{}
 	reported := readyStatus(true, 1)
 	due(w, reported, readyStatus(true, 2), testNow)
 	if got := due(w, reported, readyStatus(true, 3), testNow.Add(statusDelay/4)); got != statusDelay*3/4 {
@@ -120,7 +120,7 @@ func TestStatusWritesAreDue(t *testing.T) {
 func TestCreatingCostsOneStatusWrite(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
 	f := newFixtureAt(t, clock, newWebsite(withReplicas(3)))
-	f.controller.reconciler.statuses.writes.delay = statusDelay
+	f.controller.reconciler.statuses.delay = statusDelay
 	for tick := range 40 {
 		if _, found := live[*appsv1.Deployment](f, testDeployment); found {
 			edit(f, testDeployment, func(d *appsv1.Deployment) {
@@ -163,7 +163,7 @@ func TestCommitsAreWrittenAtARate(t *testing.T) {
 	alarm := &alarm{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface, clock: clock}
 	f.controller.queue.TypedRateLimitingInterface = alarm
 	statuses := f.controller.reconciler.statuses
-	statuses.writes.delay = statusDelay
+	statuses.delay = statusDelay
 	write := func(name, commit string) {
 		t.Helper()
 		status := f.website(name).Status.DeepCopy()
@@ -251,15 +251,21 @@ func TestHostsDeadlineIsReported(t *testing.T) {
 	}
 }
 
-func TestStatusWriteTimesGoWithTheWebsite(t *testing.T) {
+// TestMemoryGoesWithTheWebsite: nothing is remembered of a Website that is gone, nor for another one of its name.
+func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.reconcile(testKey)
-	writes := f.controller.reconciler.statuses.writes
-	writes.written(testKey, &v1beta1.WebsiteStatus{}, &v1beta1.WebsiteStatus{Commit: commitA}, testNow)
-	writes.due(testKey, readyStatus(true, 1), readyStatus(true, 2), testNow)
+	memory := f.controller.reconciler.memory
+	if len(memory.websites) == 0 {
+		t.Fatal("nothing is remembered of a Website")
+	}
+	memory.of(newWebsite()).portRefused = testNow
+	if known := memory.of(newWebsite(func(w *v1beta1.Website) { w.UID = "another" })); !known.portRefused.IsZero() {
+		t.Errorf("what is remembered of a Website counts for another one: %+v", known)
+	}
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(writes.since) != 0 || len(writes.commits) != 0 {
+	if len(memory.websites) != 0 {
 		t.Error("a Website that is gone is still remembered")
 	}
 }

@@ -236,7 +236,7 @@ func TestManyRivals(t *testing.T) {
 	}
 	handler := h.websiteHandler()
 	h.pods = &websitePods{index: cache.NewIndexer(cache.MetaNamespaceKeyFunc, podIndexers()), websites: h.websiteLister, queue: h.queue}
-	h.deploys = newDeployMemory(clock.RealClock{})
+	h.memory = newMemory(clock.RealClock{})
 	before := hosted("a", "50", 150, hosts...)
 	after := hosted("a", "50", 150, hosts[1:]...)
 	after.Generation++

@@ -93,24 +93,21 @@ func newRoutes(config *RoutingConfig, handlers *eventHandlers, clock clock.WithT
 			Changed: func(key cache.ObjectName) { handlers.queue.Enqueue(key) },
 			Clock:   clock, Resolver: config.Resolver, Dial: config.Dial,
 		}),
-		defaults:  config.Defaults,
-		handovers: newHandovers(clock),
+		defaults: config.Defaults,
 	}
 }
 
 // routes is what routes hosts in the cluster.
 type routes struct {
-	router    *routing.Router
-	prober    *routeprobe.Prober
-	defaults  RoutingDefaults
-	handovers *handovers
+	router   *routing.Router
+	prober   *routeprobe.Prober
+	defaults RoutingDefaults
 }
 
 // forget ends the probes of a Website that is gone.
 func (r *routes) forget(key cache.ObjectName) {
 	if r != nil {
 		r.prober.Forget(key)
-		r.handovers.forget(key)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := clientevents.NewFakeRecorder(10)
-			r := NewReporter(recorder)
+			r := NewReporter(recorder, remembering())
 			r.Published(newWebsite(test.before...), newWebsite(test.after...), testNow)
 			close(recorder.Events)
 			var got []string

@@ -5,7 +5,6 @@ package events
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -13,9 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/tools/cache"
 	clientevents "k8s.io/client-go/tools/events"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -57,14 +54,11 @@ const (
 // reported about which Website, so that a problem is reported once while it lasts.
 type Reporter struct {
 	recorder clientevents.EventRecorder
-
-	mu       sync.Mutex
-	websites map[cache.ObjectName]*reportedEvents
+	reported func(*v1beta1.Website) *Reported
 }
 
-// reportedEvents is what was reported about one Website.
-type reportedEvents struct {
-	uid types.UID
+// Reported is what was reported about one Website.
+type Reported struct {
 	// problems are the IDs of those that last. Nil if there are none.
 	problems sets.Set[string]
 	// writes, publishes and rollbacks limit the events about children and about what pods serve. Pods that say another
@@ -72,27 +66,9 @@ type reportedEvents struct {
 	writes, publishes, rollbacks *rate.Limiter
 }
 
-// NewReporter returns a Reporter that has reported nothing yet.
-func NewReporter(recorder clientevents.EventRecorder) *Reporter {
-	return &Reporter{recorder: recorder, websites: map[cache.ObjectName]*reportedEvents{}}
-}
-
-// Forget drops what is known of a Website that is gone.
-func (r *Reporter) Forget(key cache.ObjectName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.websites, key)
-}
-
-// reported returns what was reported about a Website. The caller holds the lock.
-func (r *Reporter) reported(website *v1beta1.Website) *reportedEvents {
-	key := cache.MetaObjectToName(website)
-	known := r.websites[key]
-	if known == nil || known.uid != website.UID {
-		known = &reportedEvents{uid: website.UID}
-		r.websites[key] = known
-	}
-	return known
+// NewReporter returns a Reporter that remembers what it reported about a Website where reported says.
+func NewReporter(recorder clientevents.EventRecorder, reported func(*v1beta1.Website) *Reported) *Reporter {
+	return &Reporter{recorder: recorder, reported: reported}
 }
 
 // allow reports whether there may be another event.
@@ -104,15 +80,11 @@ func allow(limiter **rate.Limiter, interval time.Duration, burst int) bool {
 }
 
 func (r *Reporter) mayReportWrite(website *v1beta1.Website) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return allow(&r.reported(website).writes, writeEventInterval, writeEventBurst)
 }
 
 // mayReport reports whether there may be another event about what pods serve.
 func (r *Reporter) mayReport(website *v1beta1.Website, reason string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	known := r.reported(website)
 	if reason == reasonRolledBack {
 		return allow(&known.rollbacks, publishEventInterval, publishEventBurst)
@@ -170,8 +142,6 @@ func (r *Reporter) Report(website *v1beta1.Website, problems []*problem.Problem)
 // are over are forgotten, unless the reconciliation was cut short: that does not
 // show that they are over.
 func (r *Reporter) unreported(website *v1beta1.Website, problems []*problem.Problem) []*problem.Problem {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	known := r.reported(website)
 	current, cutShort := sets.New[string](), false
 	var unreported []*problem.Problem

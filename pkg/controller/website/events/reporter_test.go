@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	clientevents "k8s.io/client-go/tools/events"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -37,9 +36,20 @@ type kind string
 
 func (k kind) String() string { return string(k) }
 
+// remembering returns what remembers reports by the UIDs of Websites.
+func remembering() func(*v1beta1.Website) *Reported {
+	websites := map[types.UID]*Reported{}
+	return func(website *v1beta1.Website) *Reported {
+		if websites[website.UID] == nil {
+			websites[website.UID] = &Reported{}
+		}
+		return websites[website.UID]
+	}
+}
+
 func TestWriteEventsAreBounded(t *testing.T) {
 	recorder := clientevents.NewFakeRecorder(1000)
-	reporter := NewReporter(recorder)
+	reporter := NewReporter(recorder, remembering())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
 	for range 10 * writeEventBurst {
 		reporter.ChildWritten(newWebsite(), service, kind("Service"), children.Updated)
@@ -76,7 +86,7 @@ func TestPublishEventsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := clientevents.NewFakeRecorder(1000)
-			reporter := NewReporter(recorder)
+			reporter := NewReporter(recorder, remembering())
 			for range 5 * publishEventBurst {
 				one, other := test("kubia")
 				reporter.Published(one, other, time.Time{})
@@ -96,11 +106,6 @@ func TestPublishEventsAreBounded(t *testing.T) {
 			if got := len(recorder.Events); got != publishEventBurst+2 {
 				t.Error("pods silence the event of a rollback")
 			}
-			reporter.Forget(cache.NewObjectName(metav1.NamespaceDefault, "kubia"))
-			reporter.Forget(cache.NewObjectName(metav1.NamespaceDefault, "another"))
-			if len(reporter.websites) != 0 {
-				t.Error("Websites that are gone are still remembered")
-			}
 		})
 	}
 }
@@ -118,7 +123,7 @@ func TestLeftBehind(t *testing.T) {
 			{Type: v1beta1.WebsiteReady, Message: "the website is served; " + left.Message},
 		}
 	})} {
-		reporter := NewReporter(recorder)
+		reporter := NewReporter(recorder, remembering())
 		reporter.Report(website, []*problem.Problem{left})
 		reporter.Report(website, []*problem.Problem{left})
 	}
