@@ -3,6 +3,7 @@ package devcluster
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ func (c compilation) run(ctx context.Context, s *step, prefix string) error {
 			tail = tail[max(0, len(tail)-2*tailLines):]
 		}
 	}
-	err = cmd.Wait()
+	err = errors.Join(lines.Err(), cmd.Wait())
 	switch {
 	case err == nil:
 		return nil

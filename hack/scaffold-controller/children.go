@@ -17,10 +17,9 @@ import (
 // definition is the group and version of test/bench/website-crd.yaml.
 var definition = schema.GroupVersion{Group: "definition.example.com", Version: "v1beta1"}
 
-func addWebsites(known *runtime.Scheme) error {
+func addWebsites(known *runtime.Scheme) {
 	known.AddKnownTypes(definition, &v1beta1.Website{}, &v1beta1.WebsiteList{})
 	metav1.AddToGroupVersion(known, definition)
-	return nil
 }
 
 // children are what a Website is to have.

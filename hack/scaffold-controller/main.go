@@ -122,8 +122,6 @@ func newScheme() (*runtime.Scheme, error) {
 	if err := scheme.AddToScheme(known); err != nil {
 		return nil, fmt.Errorf("registering the types of Kubernetes: %w", err)
 	}
-	if err := addWebsites(known); err != nil {
-		return nil, err
-	}
+	addWebsites(known)
 	return known, nil
 }

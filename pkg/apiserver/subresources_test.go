@@ -16,21 +16,21 @@ const (
 )
 
 // newSite creates a Website that has published two commits.
-func newSite(t *testing.T, server, name string) {
+func newSite(t *testing.T, server string) {
 	t.Helper()
 	created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType,
-		`{"metadata":{"name":"`+name+`"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
+		`{"metadata":{"name":"kubia"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
 	if created.code != http.StatusCreated {
 		t.Fatalf("creating answered %d %v", created.code, created.object)
 	}
-	patchStatus(t, server, name, `{"commit":"`+newCommit+`","history":[
+	patchStatus(t, server, `{"commit":"`+newCommit+`","history":[
 		{"commit":"`+newCommit+`","cause":"Sync","publishedTime":"2026-01-02T00:00:00Z"},
 		{"commit":"`+oldCommit+`","cause":"Poll","publishedTime":"2026-01-01T00:00:00Z"}]}`)
 }
 
-func patchStatus(t *testing.T, server, name, status string) {
+func patchStatus(t *testing.T, server, status string) {
 	t.Helper()
-	patched := send(t, http.MethodPatch, path(server, "v1beta1", "/"+name+"/status"), mergeType, `{"status":`+status+`}`)
+	patched := send(t, http.MethodPatch, path(server, "v1beta1", "/kubia/status"), mergeType, `{"status":`+status+`}`)
 	if patched.code != http.StatusOK {
 		t.Fatalf("the status %s was answered with %d %v", status, patched.code, patched.object)
 	}
@@ -39,7 +39,7 @@ func patchStatus(t *testing.T, server, name, status string) {
 // TestSyncSubresource goes through what deploy hooks send.
 func TestSyncSubresource(t *testing.T) {
 	server := newServer(t)
-	newSite(t, server, "kubia")
+	newSite(t, server)
 	sync := func(query string) string { return path(server, "v1beta1", "/kubia/sync"+query) }
 
 	if got := send(t, http.MethodGet, sync(""), jsonType, ""); got.code != http.StatusOK ||
@@ -122,7 +122,7 @@ func TestSyncSubresource(t *testing.T) {
 // of HTTP/1, which has one deadline for all of its requests.
 func TestSyncWaitsOverOneConnection(t *testing.T) {
 	server := newServer(t)
-	newSite(t, server, "kubia")
+	newSite(t, server)
 	for _, body := range []string{"", `{"a":1}`} {
 		for range 2 {
 			got := send(t, http.MethodPost, path(server, "v1beta1", "/kubia/sync?timeoutSeconds=1"), jsonType, body)
@@ -136,11 +136,11 @@ func TestSyncWaitsOverOneConnection(t *testing.T) {
 	go func() {
 		done <- send(t, http.MethodPost, path(server, "v1beta1", "/kubia/sync?timeoutSeconds=50"), jsonType, "")
 	}()
-	patchStatus(t, server, "kubia", fmt.Sprintf(`{"sync":{"startedID":%v}}`, requested))
+	patchStatus(t, server, fmt.Sprintf(`{"sync":{"startedID":%v}}`, requested))
 	for {
 		last := send(t, http.MethodGet, path(server, "v1beta1", "/kubia/sync"), jsonType, "").field("id")
 		patchStatus(
-			t, server, "kubia", fmt.Sprintf(`{"sync":{"startedID":%v,"lastCompleted":{"id":%v,"time":"2026-01-02T00:00:00Z",`+
+			t, server, fmt.Sprintf(`{"sync":{"startedID":%v,"lastCompleted":{"id":%v,"time":"2026-01-02T00:00:00Z",`+
 				`"result":"Succeeded"}}}`, last, last),
 		)
 		select {
@@ -157,7 +157,7 @@ func TestSyncWaitsOverOneConnection(t *testing.T) {
 // TestSyncOfASiteThatPublishesNothing: the response says what to change.
 func TestSyncOfASiteThatPublishesNothing(t *testing.T) {
 	server := newServer(t)
-	newSite(t, server, "kubia")
+	newSite(t, server)
 	tests := map[string]struct {
 		spec, query string
 		code        int
@@ -189,7 +189,7 @@ func TestSyncOfASiteThatPublishesNothing(t *testing.T) {
 // TestRollbackSubresource rolls back, further and forward again.
 func TestRollbackSubresource(t *testing.T) {
 	server := newServer(t)
-	newSite(t, server, "kubia")
+	newSite(t, server)
 	rollback := func(query string) string { return path(server, "v1beta1", "/kubia/rollback"+query) }
 	pin := func() any {
 		return send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "").field("spec", "pin", "commit")

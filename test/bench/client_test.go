@@ -74,7 +74,8 @@ func newFakeRun(t *testing.T, options Options) (*run, *target) {
 		t.Fatal(err)
 	}
 	example := object{"source": object{"git": object{"repository": "https://git.example.com/site.git"}}}
-	one := &target{name: "fake", client: c, root: "/apis/example.com/v1", resource: "websites", media: jsonType, manifest: websiteManifest("example.com/v1", example), namespace: "bench"}
+	one := &target{name: "fake", client: c, root: "/apis/example.com/v1", resource: "websites", media: jsonType,
+		manifest: websiteManifest("example.com/v1", example), namespace: "bench"}
 	options.Objects, options.Requests, options.Lists, options.Events, options.Progress = 3, 4, 3, 5, io.Discard
 	return &run{options: options, environment: &environment{targets: []*target{one}, proxied: c, direct: c}}, one
 }
@@ -86,7 +87,8 @@ func TestRound(t *testing.T) {
 		"WatchList of 6": 1, "event to 50 watchers": 5 * 50,
 	}
 	full := maps.Clone(want)
-	maps.Copy(full, map[string]int{"list 3, consistent": 3, "list 3 as Table": 3, "list 6, gzip": 3, "event to 200 watchers": 5 * 200})
+	maps.Copy(full, map[string]int{"list 3, consistent": 3, "list 3 as Table": 3, "list 6, gzip": 3,
+		"event to 200 watchers": 5 * 200})
 	for name, test := range map[string]struct {
 		options Options
 		want    map[string]int
@@ -98,7 +100,8 @@ func TestRound(t *testing.T) {
 			}
 			measured := r.records.measurements([]string{"fake"})
 			for _, m := range measured {
-				if m.Requests != test.want[m.Operation] || m.MedianMillis <= 0 || m.P99Millis < m.MedianMillis || m.ReceivedBytes <= 0 || m.SentBytes <= 0 {
+				if m.Requests != test.want[m.Operation] || m.MedianMillis <= 0 || m.P99Millis < m.MedianMillis ||
+					m.ReceivedBytes <= 0 || m.SentBytes <= 0 {
 					t.Errorf("got %+v, want %d requests", m, test.want[m.Operation])
 				}
 			}

@@ -51,18 +51,20 @@ func goals(r *Report) []Goal {
 			l.atMost(version+": lists as protobuf, "+metric, maxProtobufList, metric, protobuf, definition, cached...)
 			l.atMost(version+": lists as Table, "+metric, maxTable, metric, json, definition, one+" as Table", all+" as Table")
 			l.atMost(version+": the first list as JSON, "+metric, maxJSONList, metric, json, definition, all+", the first")
-			l.atMost(version+": the first list as protobuf, "+metric, maxProtobufList, metric, protobuf, definition, all+", the first")
+			l.atMost(version+": the first list as protobuf, "+metric, maxProtobufList, metric, protobuf, definition,
+				all+", the first")
 		}
-		l.absolute(version+": milliseconds until the first byte of JSON", maxFirstByteMillis, "firstByte", json, cached...)
-		l.absolute(version+": milliseconds until the first byte of protobuf", maxFirstByteMillis, "firstByte", protobuf, cached...)
-		l.absolute(version+": the first list as JSON, milliseconds until the first byte", maxFirstByteMillis, "firstByte", json, all+", the first")
-		l.absolute(version+": the first list as protobuf, milliseconds until the first byte", maxFirstByteMillis, "firstByte", protobuf, all+", the first")
-		l.absolute(version+": milliseconds until the first byte of a Table", maxFirstByteMillis, "firstByte", json, one+" as Table", all+" as Table")
+		l.firstByte(version+": milliseconds until the first byte of JSON", json, cached...)
+		l.firstByte(version+": milliseconds until the first byte of protobuf", protobuf, cached...)
+		l.firstByte(version+": the first list as JSON, milliseconds until the first byte", json, all+", the first")
+		l.firstByte(version+": the first list as protobuf, milliseconds until the first byte", protobuf, all+", the first")
+		l.firstByte(version+": milliseconds until the first byte of a Table", json, one+" as Table", all+" as Table")
 		l.atMost(version+": bytes of a list as JSON", asMuch, "bytes", json, definition, all)
 		l.atMost(version+": bytes of a list as protobuf", maxProtobufBytes, "bytes", protobuf, definition, all)
 		l.atMost(version+": create, get, patch, delete, cpu", asMuch, "cpu", json, definition, singles...)
 		l.atLeast(version+": create, get, patch, delete, per second", asMuch, "perSecond", json, definition, singles...)
-		l.difference(version+": get, sequential, milliseconds more", maxSequentialMillis, "time", json, definition, "get, sequential")
+		l.difference(version+": get, sequential, milliseconds more", maxSequentialMillis, "time", json, definition,
+			"get, sequential")
 		for _, watchers := range r.Options.Watchers {
 			event := fmt.Sprintf("event to %d watchers", watchers)
 			l.atMost(version+": "+event+", median", asMuch, "time", json, definition, event)
@@ -72,7 +74,8 @@ func goals(r *Report) []Goal {
 	}
 	for _, other := range []string{builtIn, "PodTemplate JSON"} {
 		const direct = "v1beta1 direct JSON"
-		l.atLeast("direct, of "+other+": create, get, patch, delete, per second", asMuch, "perSecond", direct, other, singles...)
+		l.atLeast("direct, of "+other+": create, get, patch, delete, per second", asMuch, "perSecond", direct,
+			other, singles...)
 		l.atMost("direct, of "+other+": get, sequential, time", asMuch, "time", direct, other, "get, sequential")
 	}
 	l.atMost("bytes in etcd", maxStored, "stored", "websites", "definition", "")
@@ -99,9 +102,9 @@ func (l *goalList) ratios(goal Goal, metric, target, against string, operations 
 	})
 }
 
-func (l *goalList) absolute(name string, limit float64, metric, target string, operations ...string) {
-	l.add(Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
-		value := l.report.value(operation, metric, target)
+func (l *goalList) firstByte(name, target string, operations ...string) {
+	l.add(Goal{Name: name, Limit: maxFirstByteMillis}, operations, func(operation string) (float64, bool) {
+		value := l.report.value(operation, "firstByte", target)
 		return value, value > 0
 	})
 }
@@ -134,7 +137,8 @@ func (r *Report) goalTable(w io.Writer) {
 	if len(r.Goals) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n## Goals\n\nRatios to the definition, but where it says otherwise; of lists: of one namespace, of all, and both consistent.\n\n| goal | limit | measured | holds |\n|---|--:|--:|---|\n")
+	fmt.Fprint(w, "\n## Goals\n\nRatios to the definition, but where it says otherwise; of lists: of one namespace, of "+
+		"all, and both consistent.\n\n| goal | limit | measured | holds |\n|---|--:|--:|---|\n")
 	for _, g := range r.Goals {
 		limit, holds := "≤", "no"
 		if g.AtLeast {
@@ -147,6 +151,7 @@ func (r *Report) goalTable(w io.Writer) {
 		for i, value := range g.Values {
 			values[i] = measure.Number(value)
 		}
-		fmt.Fprintf(w, "| %s | %s %s | %s | %s |\n", g.Name, limit, measure.Number(g.Limit), strings.Join(values, ", "), holds)
+		fmt.Fprintf(w, "| %s | %s %s | %s | %s |\n", g.Name, limit, measure.Number(g.Limit),
+			strings.Join(values, ", "), holds)
 	}
 }

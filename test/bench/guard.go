@@ -57,12 +57,14 @@ func Ranges() ([]Range, error) {
 func (r *Report) value(operation, metric, name string) float64 {
 	if m := r.find(operation, name); m != nil {
 		return map[string]float64{
-			"time": m.MedianMillis, "p99": m.P99Millis, "firstByte": m.FirstByteMillis, "perSecond": m.PerSecond, "cpu": m.CPUMillis, "bytes": m.BodyBytes,
+			"time": m.MedianMillis, "p99": m.P99Millis, "firstByte": m.FirstByteMillis, "perSecond": m.PerSecond,
+			"cpu": m.CPUMillis, "bytes": m.BodyBytes,
 		}[metric]
 	}
 	for _, d := range r.Data {
 		if operation == "" && d.Data == name {
-			return map[string]float64{"stored": float64(d.StoredBytes), "heap": sum(d.HeapBytes), "listedHeap": sum(d.ListedHeapBytes)}[metric]
+			return map[string]float64{"stored": float64(d.StoredBytes), "heap": sum(d.HeapBytes),
+				"listedHeap": sum(d.ListedHeapBytes)}[metric]
 		}
 	}
 	return 0
@@ -90,7 +92,8 @@ func sum(heaps map[string]int64) float64 {
 func (r *Report) Compare(ranges []Range) (worse int) {
 	r.Comparisons = nil
 	for _, allowed := range ranges {
-		c := Comparison{Range: allowed, Verdict: Worse, Ratio: r.ratio(allowed.Operation, allowed.Metric, allowed.Target, allowed.Against)}
+		c := Comparison{Range: allowed, Verdict: Worse, Ratio: r.ratio(allowed.Operation, allowed.Metric, allowed.Target,
+			allowed.Against)}
 		switch {
 		case c.Ratio == 0:
 		case c.Ratio < allowed.Min:
@@ -112,17 +115,21 @@ func (c Comparison) String() string {
 		return fmt.Sprintf("%s of %q: %s was not measured beside %s", c.Metric, c.Operation, c.Target, c.Against)
 	}
 	if c.Operation == "" {
-		return fmt.Sprintf("%s: %s take %.2f of %s, the range is %.2f to %.2f", c.Metric, c.Target, c.Ratio, c.Against, c.Min, c.Max)
+		return fmt.Sprintf("%s: %s take %.2f of %s, the range is %.2f to %.2f", c.Metric, c.Target, c.Ratio,
+			c.Against, c.Min, c.Max)
 	}
-	return fmt.Sprintf("%s of %q: %s takes %.2f of %s, the range is %.2f to %.2f", c.Metric, c.Operation, c.Target, c.Ratio, c.Against, c.Min, c.Max)
+	return fmt.Sprintf("%s of %q: %s takes %.2f of %s, the range is %.2f to %.2f", c.Metric, c.Operation, c.Target,
+		c.Ratio, c.Against, c.Min, c.Max)
 }
 
 func (r *Report) comparisonTable(w io.Writer) {
 	if len(r.Comparisons) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n## Ratios and their ranges\n\n| operation | metric | target | against | ratio | range | |\n|---|---|---|---|--:|---|---|\n")
+	fmt.Fprint(w, "\n## Ratios and their ranges\n\n| operation | metric | target | against | ratio | range | "+
+		"|\n|---|---|---|---|--:|---|---|\n")
 	for _, c := range r.Comparisons {
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %.2f | %.2f–%.2f | %s |\n", c.Operation, c.Metric, c.Target, c.Against, c.Ratio, c.Min, c.Max, c.Verdict)
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %.2f | %.2f–%.2f | %s |\n", c.Operation, c.Metric, c.Target, c.Against, c.Ratio,
+			c.Min, c.Max, c.Verdict)
 	}
 }

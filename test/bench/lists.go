@@ -84,12 +84,14 @@ func (r *run) lists(ctx context.Context, t *target) error {
 
 // list measures n lists of one form, one after the other.
 func (r *run) list(ctx context.Context, t *target, form listForm, n int) (sample, error) {
-	list := request{method: http.MethodGet, path: t.path(form.namespace, "", "") + "?" + form.query.Encode(), accept: t.media, gzip: form.gzip}
+	list := request{method: http.MethodGet, path: t.path(form.namespace, "", "") + "?" + form.query.Encode(),
+		accept: t.media, gzip: form.gzip}
 	if form.table {
 		list.accept = tableType
 	}
 	return r.environment.measure(t, func() ([]response, int, error) {
-		responses, err := concurrently(n, 1, func(connection, _ int) (response, error) { return t.client.do(ctx, connection, list) })
+		responses, err := concurrently(n, 1,
+			func(connection, _ int) (response, error) { return t.client.do(ctx, connection, list) })
 		return responses, len(responses), err
 	})
 }
@@ -118,7 +120,10 @@ func (t *target) listInPages(ctx context.Context) (response, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	for {
 		begin := time.Now()
-		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "", "") + "?" + query.Encode(), accept: t.media})
+		body, err := t.client.read(
+			ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "", "") + "?" + query.Encode(),
+				accept: t.media},
+		)
 		if err != nil {
 			return all, err
 		}

@@ -126,7 +126,8 @@ func alphaManifest(annotations, example object) manifest {
 		apiVersion: v1alpha1.SchemeGroupVersion.String(), kind: "Website", annotations: annotations,
 		status: object{"availableReplicas": 1},
 		spec: func(name string) object {
-			return object{"spec": object{"deploymentName": name, "gitRepo": source["repository"], "replicas": example["replicas"]}}
+			return object{"spec": object{"deploymentName": name, "gitRepo": source["repository"],
+				"replicas": example["replicas"]}}
 		},
 		changed: object{"spec": object{"replicas": 3}},
 		typed:   func() runtime.Object { return &v1alpha1.Website{} },
@@ -155,12 +156,14 @@ func podTemplateManifest(padding padding) (manifest, error) {
 	probe := object{"httpGet": object{"path": "/healthz", "port": "http"}, "periodSeconds": 5}
 	container := object{
 		"name": "nginx", "image": "nginx:1.30", "args": []any{"-g", "daemon off;"},
-		"ports":          []any{object{"name": "http", "containerPort": 8080}},
-		"env":            []any{object{"name": "REPOSITORY", "value": "https://github.com/example/site"}, object{"name": "BRANCH", "value": "main"}},
+		"ports": []any{object{"name": "http", "containerPort": 8080}},
+		"env": []any{object{"name": "REPOSITORY", "value": "https://github.com/example/site"},
+			object{"name": "BRANCH", "value": "main"}},
 		"resources":      object{"requests": object{"cpu": "10m", "memory": "32Mi"}, "limits": object{"memory": "64Mi"}},
 		"readinessProbe": probe, "livenessProbe": probe,
-		"securityContext": object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []any{"ALL"}}},
-		"volumeMounts":    []any{object{"name": "content", "mountPath": "/srv", "readOnly": true}},
+		"securityContext": object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+			"capabilities": object{"drop": []any{"ALL"}}},
+		"volumeMounts": []any{object{"name": "content", "mountPath": "/srv", "readOnly": true}},
 	}
 	return manifest{
 		apiVersion: "v1", kind: "PodTemplate",

@@ -80,13 +80,15 @@ func TestManifestsAsProtobuf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []manifest{websiteManifest(v1beta1.SchemeGroupVersion.String(), example), alphaManifest(object{"note": "x"}, example), configMap} {
+	for _, m := range []manifest{websiteManifest(v1beta1.SchemeGroupVersion.String(), example),
+		alphaManifest(object{"note": "x"}, example), configMap} {
 		o := m.build("site-1")
 		encoded, err := m.encode(o, protobufType)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.HasPrefix(encoded, []byte("k8s\x00")) || !bytes.Contains(encoded, []byte(m.apiVersion)) || !bytes.Contains(encoded, []byte("site-1")) {
+		if !bytes.HasPrefix(encoded, []byte("k8s\x00")) || !bytes.Contains(encoded, []byte(m.apiVersion)) ||
+			!bytes.Contains(encoded, []byte("site-1")) {
 			t.Errorf("%s: got %q", m.apiVersion, encoded)
 		}
 		// Nothing of the manifest is lost on the way.

@@ -26,7 +26,8 @@ func (e *environment) measure(t *target, run func() ([]response, int, error)) (s
 	if err != nil {
 		return sample{}, err
 	}
-	s := sample{operations: operations, elapsed: time.Since(begin), received: t.client.received.Load() - received, sent: t.client.sent.Load() - sent}
+	s := sample{operations: operations, elapsed: time.Since(begin), received: t.client.received.Load() - received,
+		sent: t.client.sent.Load() - sent}
 	if s.cpu, err = e.processes.CPU(); err != nil {
 		return sample{}, err
 	}
@@ -83,7 +84,8 @@ func (r *run) objects(ctx context.Context, t *target, round int) error {
 	for i := range r.options.Requests {
 		o.names = append(o.names, fmt.Sprintf("r%d-%d", round, i))
 	}
-	for _, step := range []func(context.Context) error{o.connect, o.create, o.report, o.get, o.getInTurn, o.patch, o.apply, o.status, o.delete} {
+	for _, step := range []func(context.Context) error{o.connect, o.create, o.report, o.get, o.getInTurn, o.patch, o.apply,
+		o.status, o.delete} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
@@ -94,7 +96,8 @@ func (r *run) objects(ctx context.Context, t *target, round int) error {
 // connect has all connections open before the first measurement: idle ones end after 90 seconds.
 func (o *objects) connect(ctx context.Context) error {
 	for connection := range o.options.Clients {
-		if _, err := o.target.client.do(ctx, connection, request{method: http.MethodGet, path: "/version", accept: jsonType}); err != nil {
+		if _, err := o.target.client.do(ctx, connection,
+			request{method: http.MethodGet, path: "/version", accept: jsonType}); err != nil {
 			return err
 		}
 	}
@@ -112,7 +115,8 @@ func (o *objects) report(ctx context.Context) error {
 
 // each measures one prepared request per object, from all clients. Garbage is collected before, so that none pays
 // for another operation, or for what is prepared.
-func (o *objects) each(ctx context.Context, operation string, clients int, prepare func(name string) (request, error)) error {
+func (o *objects) each(ctx context.Context, operation string, clients int,
+	prepare func(name string) (request, error)) error {
 	requests := make([]request, len(o.names))
 	for i, name := range o.names {
 		var err error
@@ -166,7 +170,8 @@ func (o *objects) patch(ctx context.Context) error {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	return o.each(ctx, "patch", o.options.Clients, func(name string) (request, error) {
-		return request{method: http.MethodPatch, path: t.path(t.namespace, name, ""), body: body, contentType: mergePatch}, nil
+		return request{method: http.MethodPatch, path: t.path(t.namespace, name, ""), body: body, contentType: mergePatch},
+			nil
 	})
 }
 
@@ -194,7 +199,8 @@ func (o *objects) status(ctx context.Context) error {
 		return nil
 	}
 	return o.each(ctx, "status update", o.options.Clients, func(name string) (request, error) {
-		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(t.namespace, name, ""), accept: jsonType})
+		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(t.namespace, name, ""),
+			accept: jsonType})
 		if err != nil {
 			return request{}, err
 		}
@@ -209,7 +215,8 @@ func (o *objects) status(ctx context.Context) error {
 		maps.Copy(status, t.manifest.status)
 		read["status"] = status
 		body, err = t.manifest.encode(read, t.media)
-		return request{method: http.MethodPut, path: t.path(t.namespace, name, "status"), body: body, contentType: t.media}, err
+		return request{method: http.MethodPut, path: t.path(t.namespace, name, "status"), body: body, contentType: t.media},
+			err
 	})
 }
 

@@ -40,7 +40,8 @@ func Full() Options {
 
 // Quick are the sizes of "make bench QUICK=1".
 func Quick() Options {
-	return Options{Quick: true, Objects: 1000, Rounds: 1, Requests: 400, Lists: 6, Clients: 16, Watchers: []int{50}, Events: 40}
+	return Options{Quick: true, Objects: 1000, Rounds: 1, Requests: 400, Lists: 6, Clients: 16,
+		Watchers: []int{50}, Events: 40}
 }
 
 // AreQuick reports whether the sizes are those of Quick, for which the committed ranges are.

@@ -102,15 +102,19 @@ func (r *Report) Write(dir string) error {
 
 func (r *Report) markdown(w io.Writer) {
 	o := r.Options
-	fmt.Fprintf(w, "# Benchmark\n\n%s, %d CPUs, %s, %.0f s. Rounds: %d. %d requests per operation and round from %d clients, %d objects in each of %d namespaces.\n",
-		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.Seconds, o.Rounds, o.Requests, o.Clients, o.Objects, len(dataNamespaces))
+	fmt.Fprintf(w, "# Benchmark\n\n%s, %d CPUs, %s, %.0f s. Rounds: %d. %d requests per operation and round from %d "+
+		"clients, %d objects in each of %d namespaces.\n",
+		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.Seconds, o.Rounds, o.Requests, o.Clients, o.Objects,
+		len(dataNamespaces))
 	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
-		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of others; ratios of CPU time are the better ones.\n", r.LoadBefore)
+		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of "+
+			"others; ratios of CPU time are the better ones.\n", r.LoadBefore)
 	}
 	if r.Failure != "" {
 		fmt.Fprintf(w, "\n**The run ended early**, and measured what follows: %s\n", r.Failure)
 	}
-	fmt.Fprintf(w, "\nCompare numbers of this run with each other, never with those of another run. See docs/performance.md.\n")
+	fmt.Fprintf(w, "\nCompare numbers of this run with each other, never with those of another run. See "+
+		"docs/performance.md.\n")
 	r.comparisonTable(w)
 	r.goalTable(w)
 	r.overviewTable(w)
@@ -123,7 +127,8 @@ func (r *Report) markdown(w io.Writer) {
 // overviewTable has all that was measured on one page. docs/performance.md shows some of its
 // columns.
 func (r *Report) overviewTable(w io.Writer) {
-	fmt.Fprintf(w, "\n## CPU time of all servers for each operation, and the median time in brackets, in ms\n\n| | %s |\n|---|%s\n", strings.Join(r.Targets, " | "), strings.Repeat("--:|", len(r.Targets)))
+	fmt.Fprintf(w, "\n## CPU time of all servers for each operation, and the median time in brackets, in ms\n\n| | %s "+
+		"|\n|---|%s\n", strings.Join(r.Targets, " | "), strings.Repeat("--:|", len(r.Targets)))
 	for _, operation := range r.operations() {
 		fmt.Fprintf(w, "| %s |", operation)
 		for _, target := range r.Targets {
@@ -138,7 +143,8 @@ func (r *Report) overviewTable(w io.Writer) {
 }
 
 func (r *Report) operationTable(w io.Writer, operation string) {
-	fmt.Fprintf(w, "\n## %s\n\n| target | per second | median ms | p99 ms | first byte ms | CPU ms | of which | bytes received | time / definition | CPU / definition |\n|---|--:|--:|--:|--:|--:|---|--:|--:|--:|\n", operation)
+	fmt.Fprintf(w, "\n## %s\n\n| target | per second | median ms | p99 ms | first byte ms | CPU ms | of which | bytes "+
+		"received | time / definition | CPU / definition |\n|---|--:|--:|--:|--:|--:|---|--:|--:|--:|\n", operation)
 	base := r.find(operation, definition)
 	if base == nil {
 		base = &Measurement{}
@@ -156,8 +162,10 @@ func (r *Report) operationTable(w io.Writer, operation string) {
 		for _, name := range measure.SortedKeys(m.CPUMillisByProcess) {
 			shares = append(shares, name+" "+measure.Number(m.CPUMillisByProcess[name]))
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %.0f | %s | %s |\n", target, measure.Number(m.PerSecond), measure.Number(m.MedianMillis), measure.Number(m.P99Millis), first,
-			measure.Number(m.CPUMillis), strings.Join(shares, ", "), m.ReceivedBytes, measure.Ratio(m.MedianMillis, base.MedianMillis), measure.Ratio(m.CPUMillis, base.CPUMillis))
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %.0f | %s | %s |\n", target, measure.Number(m.PerSecond),
+			measure.Number(m.MedianMillis), measure.Number(m.P99Millis), first,
+			measure.Number(m.CPUMillis), strings.Join(shares, ", "), m.ReceivedBytes,
+			measure.Ratio(m.MedianMillis, base.MedianMillis), measure.Ratio(m.CPUMillis, base.CPUMillis))
 	}
 }
 
@@ -166,9 +174,11 @@ func (r *Report) sizeTables(w io.Writer) {
 	for _, target := range r.Targets {
 		fmt.Fprintf(w, "| %s | %d |\n", target, r.EncodedBytes[target])
 	}
-	fmt.Fprint(w, "\n## What objects take\n\n| objects | number | bytes in etcd, each | live heap added | after lists |\n|---|--:|--:|---|---|\n")
+	fmt.Fprint(w, "\n## What objects take\n\n| objects | number | bytes in etcd, each | live heap added | after lists "+
+		"|\n|---|--:|--:|---|---|\n")
 	for _, d := range r.Data {
-		fmt.Fprintf(w, "| %s | %d | %d | %s | %s |\n", d.Data, d.Objects, d.StoredBytes, heapText(d.HeapBytes), heapText(d.ListedHeapBytes))
+		fmt.Fprintf(w, "| %s | %d | %d | %s | %s |\n", d.Data, d.Objects, d.StoredBytes, heapText(d.HeapBytes),
+			heapText(d.ListedHeapBytes))
 	}
 	fmt.Fprint(w, "\n## Resident memory at the end of each round (peak)\n\n")
 	if len(r.Memory) == 0 {

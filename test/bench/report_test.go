@@ -23,12 +23,15 @@ func testReport() *Report {
 		Options: Quick(), CPUs: 2, LoadBefore: 3, Targets: []string{ours, definition},
 		EncodedBytes: map[string]int{ours: 3000, definition: 2900},
 		Data: []DataSize{
-			{Data: "definition", Objects: 10, StoredBytes: 2468, HeapBytes: map[string]int64{"kube-apiserver": 20 << 20, "website-apiserver": 5 << 20}},
-			{Data: "websites", Objects: 10, StoredBytes: 1234, HeapBytes: map[string]int64{"website-apiserver": 5 << 20}, ListedHeapBytes: map[string]int64{"website-apiserver": 7 << 20}},
+			{Data: "definition", Objects: 10, StoredBytes: 2468,
+				HeapBytes: map[string]int64{"kube-apiserver": 20 << 20, "website-apiserver": 5 << 20}},
+			{Data: "websites", Objects: 10, StoredBytes: 1234, HeapBytes: map[string]int64{"website-apiserver": 5 << 20},
+				ListedHeapBytes: map[string]int64{"website-apiserver": 7 << 20}},
 		},
 		Memory: []Memory{{Round: 1, Bytes: map[string]int64{"etcd": 1 << 20}, PeakBytes: map[string]int64{"etcd": 2 << 20}}},
 		Measurements: []Measurement{
-			{Operation: "list 10", Target: ours, MedianMillis: 5, CPUMillis: 6, FirstByteMillis: 1, CPUMillisByProcess: map[string]float64{"etcd": 1}, BodyBytes: 100},
+			{Operation: "list 10", Target: ours, MedianMillis: 5, CPUMillis: 6, FirstByteMillis: 1,
+				CPUMillisByProcess: map[string]float64{"etcd": 1}, BodyBytes: 100},
 			{Operation: "list 10", Target: definition, MedianMillis: 10, CPUMillis: 24, BodyBytes: 100},
 			{Operation: "create", Target: ours, MedianMillis: 1},
 		},
@@ -95,16 +98,18 @@ func TestPlots(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	ratio := func(operation, metric string, lowest, highest float64) Range {
-		return Range{Operation: operation, Metric: metric, Target: "v1beta1 <proxied> JSON", Against: definition, Min: lowest, Max: highest}
+		return Range{Operation: operation, Metric: metric, Target: "v1beta1 <proxied> JSON", Against: definition,
+			Min: lowest, Max: highest}
 	}
 	tests := map[string]struct {
 		given Range
 		want  Verdict
 	}{
-		"within the range":    {ratio("list 10", "time", 0.4, 0.6), Within},
-		"above the range":     {ratio("list 10", "cpu", 0.1, 0.2), Worse},
-		"of the heap":         {Range{Metric: "heap", Target: "websites", Against: "definition", Min: 0.1, Max: 0.2}, Within},
-		"of etcd":             {Range{Metric: "stored", Target: "websites", Against: "definition", Min: 0.1, Max: 0.4}, Worse},
+		"within the range": {ratio("list 10", "time", 0.4, 0.6), Within},
+		"above the range":  {ratio("list 10", "cpu", 0.1, 0.2), Worse},
+		"of the heap":      {Range{Metric: "heap", Target: "websites", Against: "definition", Min: 0.1, Max: 0.2}, Within},
+		"of etcd": {Range{Metric: "stored", Target: "websites", Against: "definition", Min: 0.1,
+			Max: 0.4}, Worse},
 		"of other objects":    {Range{Metric: "stored", Target: "flunders", Against: "definition", Min: 0.1, Max: 2}, Worse},
 		"below the range":     {ratio("list 10", "bytes", 1.1, 2), Better},
 		"not measured beside": {ratio("create", "time", 0, 2), Worse},
@@ -128,7 +133,8 @@ func TestRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	operations := map[string]bool{}
-	for _, name := range []string{"create", "get", "get, sequential", "patch", "server-side apply", "status update", "delete"} {
+	for _, name := range []string{"create", "get", "get, sequential", "patch", "server-side apply",
+		"status update", "delete"} {
 		operations[name] = true
 	}
 	for _, form := range listForms(Quick()) {
@@ -141,16 +147,19 @@ func TestRanges(t *testing.T) {
 	operations[fmt.Sprintf("WatchList of %d", all)] = true
 	operations[fmt.Sprintf("list %d, the first", all)] = true
 	targets := map[string]bool{
-		"v1beta1 proxied JSON": true, "v1beta1 proxied protobuf": true, "v1alpha1 proxied JSON": true, "v1alpha1 proxied protobuf": true,
-		"v1beta1 direct JSON": true, definition: true, builtIn: true,
+		"v1beta1 proxied JSON": true, "v1beta1 proxied protobuf": true, "v1alpha1 proxied JSON": true,
+		"v1alpha1 proxied protobuf": true,
+		"v1beta1 direct JSON":       true, definition: true, builtIn: true,
 	}
 	metrics := map[string]bool{"time": true, "firstByte": true, "cpu": true, "bytes": true}
 	sizes := map[string]bool{"stored": true, "heap": true, "listedHeap": true}
 	for _, r := range ranges {
-		if r.Operation == "" && sizes[r.Metric] && r.Target == "websites" && r.Against == "definition" && r.Min > 0 && r.Min < r.Max {
+		if r.Operation == "" && sizes[r.Metric] && r.Target == "websites" && r.Against == "definition" &&
+			r.Min > 0 && r.Min < r.Max {
 			continue
 		}
-		if !metrics[r.Metric] || !operations[r.Operation] || !targets[r.Target] || !targets[r.Against] || r.Min <= 0 || r.Min >= r.Max {
+		if !metrics[r.Metric] || !operations[r.Operation] || !targets[r.Target] || !targets[r.Against] || r.Min <= 0 ||
+			r.Min >= r.Max {
 			t.Errorf("invalid range %+v", r)
 		}
 	}
@@ -171,7 +180,8 @@ func TestGoals(t *testing.T) {
 	}}
 	want := []Goal{
 		{Name: "v1beta1: lists as JSON, cpu", Limit: 0.35, Values: []float64{0.2, 0.4}},
-		{Name: "v1beta1: create, get, patch, delete, per second", Limit: 1, AtLeast: true, Values: []float64{2, 1}, Held: true},
+		{Name: "v1beta1: create, get, patch, delete, per second", Limit: 1, AtLeast: true,
+			Values: []float64{2, 1}, Held: true},
 		{Name: "v1beta1: get, sequential, milliseconds more", Limit: 0.3, Values: []float64{0.2}, Held: true},
 	}
 	got := goals(report)
@@ -186,7 +196,8 @@ func TestGoals(t *testing.T) {
 	report.Goals = got
 	var text strings.Builder
 	report.markdown(&text)
-	for _, line := range []string{"| v1beta1: lists as JSON, cpu | ≤ 0.35 | 0.20, 0.40 | no |", "per second | ≥ 1.00 | 2.00, 1.00 | yes |"} {
+	for _, line := range []string{"| v1beta1: lists as JSON, cpu | ≤ 0.35 | 0.20, 0.40 | no |",
+		"per second | ≥ 1.00 | 2.00, 1.00 | yes |"} {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("the report lacks %q:\n%s", line, text.String())
 		}

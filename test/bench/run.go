@@ -30,9 +30,11 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 		return nil, err
 	}
 	r := &run{options: options, firsts: map[string]sample{}, begin: time.Now()}
-	r.report = Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(), Begin: r.begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
+	r.report = Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(),
+		Begin: r.begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
 	r.progress("starting a cluster")
-	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, SyncedEtcd: true, Progress: options.Progress})
+	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true,
+		SyncedEtcd: true, Progress: options.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +128,8 @@ func (t *target) awaitAPI(ctx context.Context) error {
 	const timeout = time.Minute
 	deadline := time.Now().Add(timeout)
 	for {
-		_, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "", ""), accept: t.media})
+		_, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "", ""),
+			accept: t.media})
 		if err == nil {
 			return nil
 		}
@@ -144,7 +147,8 @@ func (t *target) awaitAPI(ctx context.Context) error {
 // heaps collects the garbage of both API servers, and returns their live heaps.
 func (r *run) heaps(ctx context.Context) (map[string]int64, error) {
 	heaps := map[string]int64{}
-	for name, c := range map[string]*client{"kube-apiserver": r.environment.proxied, "website-apiserver": r.environment.direct} {
+	for name, c := range map[string]*client{"kube-apiserver": r.environment.proxied,
+		"website-apiserver": r.environment.direct} {
 		var err error
 		if heaps[name], err = liveHeap(ctx, c); err != nil {
 			return nil, fmt.Errorf("reading the heap of %s: %w", name, err)
@@ -175,7 +179,8 @@ func liveHeap(ctx context.Context, c *client) (int64, error) {
 func (r *run) sizes(ctx context.Context) error {
 	r.report.EncodedBytes = map[string]int{}
 	for _, t := range r.environment.targets {
-		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "bench-0", ""), accept: t.media})
+		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "bench-0", ""),
+			accept: t.media})
 		if err != nil {
 			return err
 		}

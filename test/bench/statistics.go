@@ -65,8 +65,9 @@ func summarize(operation, target string, samples []sample) Measurement {
 	}
 	m := Measurement{
 		Operation: operation, Target: target, Requests: len(times),
-		MedianMillis: measure.Median(times), P99Millis: measure.Quantile(times, 0.99), FirstByteMillis: measure.Median(firsts),
-		PerSecond: measure.Median(rates), CPUMillis: measure.Median(totals), CPUMillisByProcess: map[string]float64{},
+		MedianMillis: measure.Median(times), P99Millis: measure.Quantile(times, 0.99),
+		FirstByteMillis: measure.Median(firsts),
+		PerSecond:       measure.Median(rates), CPUMillis: measure.Median(totals), CPUMillisByProcess: map[string]float64{},
 		ReceivedBytes: measure.Median(received), SentBytes: measure.Median(sent), BodyBytes: measure.Median(bodies),
 	}
 	for name, used := range processes {

@@ -17,8 +17,10 @@ func TestSummarize(t *testing.T) {
 	// One slow round does not count.
 	m := summarize("get", "ours", []sample{round(40 * time.Millisecond), round(time.Hour), round(30 * time.Millisecond)})
 	for name, values := range map[string][2]float64{
-		"median": {m.MedianMillis, 2}, "p99": {m.P99Millis, 3}, "first byte": {m.FirstByteMillis, 1}, "per second": {m.PerSecond, 10}, "CPU": {m.CPUMillis, 6},
-		"CPU of one": {m.CPUMillisByProcess["etcd"], 2}, "received": {m.ReceivedBytes, 100}, "sent": {m.SentBytes, 50}, "body": {m.BodyBytes, 80},
+		"median": {m.MedianMillis, 2}, "p99": {m.P99Millis, 3}, "first byte": {m.FirstByteMillis, 1},
+		"per second": {m.PerSecond, 10}, "CPU": {m.CPUMillis, 6},
+		"CPU of one": {m.CPUMillisByProcess["etcd"], 2}, "received": {m.ReceivedBytes, 100}, "sent": {m.SentBytes, 50},
+		"body": {m.BodyBytes, 80},
 	} {
 		if values[0] != values[1] {
 			t.Errorf("%s: got %v, want %v", name, values[0], values[1])
@@ -41,7 +43,8 @@ func TestMeasurementsAreInOrder(t *testing.T) {
 	for _, m := range r.measurements([]string{"a", "b"}) {
 		got = append(got, m.Operation+" "+m.Target)
 	}
-	if want := []string{"list a", "list b", "create a"}; len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+	if want := []string{"list a", "list b", "create a"}; len(got) != 3 || got[0] != want[0] || got[1] != want[1] ||
+		got[2] != want[2] {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -87,7 +87,8 @@ type location struct {
 var WebsiteCRD []byte
 
 // newEnvironment prepares the APIs of a started cluster.
-func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options Options, repoDir string) (*environment, error) {
+func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options Options,
+	repoDir string) (*environment, error) {
 	config, err := cluster.AdminConfig()
 	if err != nil {
 		return nil, err
@@ -134,15 +135,18 @@ func (e *environment) locate(cluster *devcluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	e.prefixes["websites"] = location{websites, "/registry/" + website.GroupName + "/websites/" + dataNamespaces[0] + "/", nil}
+	e.prefixes["websites"] = location{websites,
+		"/registry/" + website.GroupName + "/websites/" + dataNamespaces[0] + "/", nil}
 	url, config, err := cluster.KubeAPIServerEtcd()
 	if err != nil {
 		return err
 	}
-	e.prefixes["definition"] = location{url, "/registry/definition.example.com/websites/" + dataNamespaces[0] + "/", config}
+	e.prefixes["definition"] = location{url,
+		"/registry/definition.example.com/websites/" + dataNamespaces[0] + "/", config}
 	e.prefixes["configmaps"] = location{url, "/registry/configmaps/" + dataNamespaces[0] + "/bench-", config}
 	e.prefixes["podtemplates"] = location{url, "/registry/podtemplates/" + dataNamespaces[0] + "/bench-", config}
-	e.prefixes["flunders"] = location{url, "/registry/wardle.example.com/wardle.example.com/flunders/" + dataNamespaces[0] + "/", config}
+	e.prefixes["flunders"] = location{url,
+		"/registry/wardle.example.com/wardle.example.com/flunders/" + dataNamespaces[0] + "/", config}
 	return nil
 }
 
@@ -161,7 +165,8 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	}
 	alpha := alphaManifest(annotations, example)
 
-	configMaps, err := padded(ctx, size, e.proxied, "/api/v1", "configmaps", func(padding padding) (manifest, error) { return configMapManifest(example, padding) })
+	configMaps, err := padded(ctx, size, e.proxied, "/api/v1", "configmaps",
+		func(padding padding) (manifest, error) { return configMapManifest(example, padding) })
 	if err != nil {
 		return err
 	}
@@ -169,7 +174,8 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	if err != nil {
 		return err
 	}
-	flunders, err := padded(ctx, size, e.proxied, "/apis/wardle.example.com/v1alpha1", "flunders", func(padding padding) (manifest, error) { return flunderManifest(example, padding) })
+	flunders, err := padded(ctx, size, e.proxied, "/apis/wardle.example.com/v1alpha1", "flunders",
+		func(padding padding) (manifest, error) { return flunderManifest(example, padding) })
 	if err != nil {
 		return err
 	}
@@ -179,19 +185,26 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	}{{"proxied", e.proxied}, {"direct", e.direct}} {
 		for _, media := range []struct{ name, media string }{{"JSON", jsonType}, {"protobuf", protobufType}} {
 			e.targets = append(e.targets,
-				&target{name: "v1beta1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1beta1", resource: "websites", media: media.media,
+				&target{name: "v1beta1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1beta1",
+					resource: "websites", media: media.media,
 					manifest: beta, data: "websites", secondary: way.name == "direct" && media.media == protobufType},
-				&target{name: "v1alpha1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1alpha1", resource: "websites", media: media.media,
+				&target{name: "v1alpha1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1alpha1",
+					resource: "websites", media: media.media,
 					manifest: alpha, reporter: probe, data: "websites", secondary: way.name == "direct"})
 		}
 	}
 	e.targets = append(e.targets,
-		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites", media: jsonType,
+		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites",
+			media:    jsonType,
 			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition"},
-		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps"},
-		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps", secondary: true},
-		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", secondary: true},
-		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1", resource: "flunders", media: jsonType,
+		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType,
+			manifest: configMaps, data: "configmaps"},
+		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType,
+			manifest: configMaps, data: "configmaps", secondary: true},
+		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType,
+			manifest: podTemplates, data: "podtemplates", secondary: true},
+		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1",
+			resource: "flunders", media: jsonType,
 			manifest: flunders, data: "flunders", secondary: true})
 	for i, t := range e.targets {
 		t.namespace = fmt.Sprintf("bench-%d", i)
@@ -226,7 +239,8 @@ const probeNamespace, probeName = "default", "bench-probe"
 type sizes struct{ created, reported int }
 
 // padded returns the manifest with padding for encoded sizes.
-func padded(ctx context.Context, want sizes, c *client, root, resource string, build func(padding) (manifest, error)) (manifest, error) {
+func padded(ctx context.Context, want sizes, c *client, root, resource string,
+	build func(padding) (manifest, error)) (manifest, error) {
 	m, err := build(padding{})
 	if err != nil {
 		return m, err
@@ -249,7 +263,8 @@ func (t *target) encodedSizes(ctx context.Context) (sizes, error) {
 		if err := step.do(ctx, 0, probeNamespace, probeName); err != nil {
 			return found, err
 		}
-		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(probeNamespace, probeName, ""), accept: t.media})
+		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(probeNamespace, probeName, ""),
+			accept: t.media})
 		if err != nil {
 			return found, err
 		}
@@ -259,7 +274,8 @@ func (t *target) encodedSizes(ctx context.Context) (sizes, error) {
 }
 
 func (t *target) removeProbe(ctx context.Context) error {
-	_, err := t.client.read(ctx, request{method: http.MethodDelete, path: t.path(probeNamespace, probeName, ""), accept: jsonType})
+	_, err := t.client.read(ctx, request{method: http.MethodDelete, path: t.path(probeNamespace, probeName, ""),
+		accept: jsonType})
 	return err
 }
 
@@ -269,7 +285,8 @@ func (t *target) asAlpha(ctx context.Context, root string) (object, error) {
 		return nil, err
 	}
 	alpha := &target{root: root, resource: t.resource}
-	body, err := t.client.read(ctx, request{method: http.MethodGet, path: alpha.path(probeNamespace, probeName, ""), accept: jsonType})
+	body, err := t.client.read(ctx, request{method: http.MethodGet, path: alpha.path(probeNamespace, probeName, ""),
+		accept: jsonType})
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +307,8 @@ func (t *target) create(ctx context.Context, connection int, namespace, name str
 	if err != nil {
 		return err
 	}
-	_, err = t.client.do(ctx, connection, request{method: http.MethodPost, path: t.path(namespace, "", ""), body: body, contentType: t.media, accept: t.media})
+	_, err = t.client.do(ctx, connection, request{method: http.MethodPost, path: t.path(namespace, "", ""), body: body,
+		contentType: t.media, accept: t.media})
 	return err
 }
 
@@ -307,7 +325,8 @@ func (t *target) report(ctx context.Context, connection int, namespace, name str
 	if err != nil {
 		return fmt.Errorf("encoding a status: %w", err)
 	}
-	_, err = t.client.do(ctx, connection, request{method: http.MethodPatch, path: t.path(namespace, name, subresource), body: body, contentType: mergePatch, accept: t.media})
+	_, err = t.client.do(ctx, connection, request{method: http.MethodPatch, path: t.path(namespace, name, subresource),
+		body: body, contentType: mergePatch, accept: t.media})
 	return err
 }
 
@@ -321,7 +340,8 @@ func (e *environment) createNamespaces(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("encoding a namespace: %w", err)
 		}
-		if _, err := e.proxied.read(ctx, request{method: http.MethodPost, path: "/api/v1/namespaces", body: body, contentType: jsonType, accept: jsonType}); err != nil {
+		if _, err := e.proxied.read(ctx, request{method: http.MethodPost, path: "/api/v1/namespaces", body: body,
+			contentType: jsonType, accept: jsonType}); err != nil {
 			return err
 		}
 	}
@@ -334,6 +354,9 @@ func (e *environment) createDefinition(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("decoding the CustomResourceDefinition: %w", err)
 	}
-	_, err = e.proxied.read(ctx, request{method: http.MethodPost, path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: body, contentType: jsonType, accept: jsonType})
+	_, err = e.proxied.read(
+		ctx, request{method: http.MethodPost, path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: body,
+			contentType: jsonType, accept: jsonType},
+	)
 	return err
 }

@@ -12,17 +12,22 @@ func TestSelectedTargets(t *testing.T) {
 		populates []string
 		fails     bool
 	}{
-		"all":              {want: []string{"a JSON", "a direct", "b JSON"}, populates: []string{"a JSON", "b JSON"}},
-		"quick":            {options: Options{Quick: true}, want: []string{"a JSON", "b JSON"}, populates: []string{"a JSON", "b JSON"}},
-		"one":              {options: Options{Targets: []string{"a direct"}}, want: []string{"a direct"}, populates: []string{"a direct"}},
-		"several":          {options: Options{Targets: []string{"b JSON", "a JSON"}}, want: []string{"a JSON", "b JSON"}, populates: []string{"a JSON", "b JSON"}},
-		"an unknown one":   {options: Options{Targets: []string{"a JSON", "c"}}, fails: true},
-		"left out, quick":  {options: Options{Quick: true, Targets: []string{"a direct"}}, fails: true},
-		"one, named twice": {options: Options{Targets: []string{"b JSON", "b JSON"}}, want: []string{"b JSON"}, populates: []string{"b JSON"}},
+		"all": {want: []string{"a JSON", "a direct", "b JSON"}, populates: []string{"a JSON", "b JSON"}},
+		"quick": {options: Options{Quick: true}, want: []string{"a JSON", "b JSON"},
+			populates: []string{"a JSON", "b JSON"}},
+		"one": {options: Options{Targets: []string{"a direct"}}, want: []string{"a direct"},
+			populates: []string{"a direct"}},
+		"several": {options: Options{Targets: []string{"b JSON", "a JSON"}}, want: []string{"a JSON", "b JSON"},
+			populates: []string{"a JSON", "b JSON"}},
+		"an unknown one":  {options: Options{Targets: []string{"a JSON", "c"}}, fails: true},
+		"left out, quick": {options: Options{Quick: true, Targets: []string{"a direct"}}, fails: true},
+		"one, named twice": {options: Options{Targets: []string{"b JSON", "b JSON"}}, want: []string{"b JSON"},
+			populates: []string{"b JSON"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			targets, err := selected([]*target{{name: "a JSON", data: "a"}, {name: "a direct", data: "a", secondary: true}, {name: "b JSON", data: "b"}}, test.options)
+			targets, err := selected([]*target{{name: "a JSON", data: "a"}, {name: "a direct", data: "a", secondary: true},
+				{name: "b JSON", data: "b"}}, test.options)
 			var names, populates []string
 			for _, target := range targets {
 				names = append(names, target.name)
@@ -31,7 +36,8 @@ func TestSelectedTargets(t *testing.T) {
 				}
 			}
 			if (err != nil) != test.fails || !slices.Equal(names, test.want) || !slices.Equal(populates, test.populates) {
-				t.Errorf("selected %q, of which %q create objects (%v); want %q and %q", names, populates, err, test.want, test.populates)
+				t.Errorf("selected %q, of which %q create objects (%v); want %q and %q", names, populates, err, test.want,
+					test.populates)
 			}
 		})
 	}

@@ -57,13 +57,15 @@ func (e *events) next() ([]byte, error) {
 }
 
 // watch opens a watch, whose events are in the body of the response.
-func (t *target) watch(ctx context.Context, connection int, namespace string, query url.Values) (*http.Response, error) {
+func (t *target) watch(ctx context.Context, connection int, namespace string,
+	query url.Values) (*http.Response, error) {
 	query.Set("watch", "1")
 	accept := t.media
 	if accept == protobufType {
 		accept += ";stream=watch"
 	}
-	return t.client.send(ctx, connection, request{method: http.MethodGet, path: t.path(namespace, "", "") + "?" + query.Encode(), accept: accept})
+	return t.client.send(ctx, connection,
+		request{method: http.MethodGet, path: t.path(namespace, "", "") + "?" + query.Encode(), accept: accept})
 }
 
 // fanOut measures the time from a write until all watchers of a namespace have its event.
@@ -104,7 +106,8 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	patch := func(i int) error {
 		body := fmt.Appendf(nil, `{"metadata":{"labels":{"event":"%d"}}}`, i+1)
 		// Not on the connections of the watches.
-		_, err := t.client.do(ctx, len(t.client.transports)-1, request{method: http.MethodPatch, path: t.path(t.namespace, name, ""), body: body, contentType: mergePatch, accept: t.media})
+		_, err := t.client.do(ctx, len(t.client.transports)-1, request{method: http.MethodPatch,
+			path: t.path(t.namespace, name, ""), body: body, contentType: mergePatch, accept: t.media})
 		return err
 	}
 	deliver := func(i int) ([]response, error) {
@@ -121,7 +124,8 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 			case err := <-failed:
 				return nil, fmt.Errorf("reading an event: %w", err)
 			case <-timeout:
-				return nil, fmt.Errorf("%d of %d watchers have not received an event after %s", watchers-len(times), watchers, eventTimeout)
+				return nil, fmt.Errorf("%d of %d watchers have not received an event after %s", watchers-len(times),
+					watchers, eventTimeout)
 			}
 		}
 		return times, nil
@@ -146,7 +150,8 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	}
 	r.records.add(operation, t.name, s)
 	cancel()
-	if _, err := t.client.do(context.WithoutCancel(ctx), 0, request{method: http.MethodDelete, path: t.path(t.namespace, name, ""), accept: t.media}); err != nil {
+	if _, err := t.client.do(context.WithoutCancel(ctx), 0,
+		request{method: http.MethodDelete, path: t.path(t.namespace, name, ""), accept: t.media}); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -191,7 +196,8 @@ func (t *target) streamList(ctx context.Context) (response, error) {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	begin := time.Now()
-	resp, err := t.watch(ctx, 0, "", url.Values{"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}, "allowWatchBookmarks": {"true"}})
+	resp, err := t.watch(ctx, 0, "", url.Values{"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"},
+		"allowWatchBookmarks": {"true"}})
 	if err != nil {
 		return response{}, err
 	}

@@ -36,7 +36,7 @@ func throughGateway(t *testing.T) func(*http.Transport) {
 }
 
 // waitRouted waits until requests for all hosts reach a site, which lists the URL first.
-func (s *site) waitRouted(t *testing.T, url string) *v1beta1.Website {
+func (s *site) waitRouted(t *testing.T, url string) {
 	t.Helper()
 	framework.WaitCondition(t, s.namespace, s.name, v1beta1.WebsiteRouted, metav1.ConditionTrue,
 		v1beta1.WebsiteReasonHostsRouted)
@@ -44,7 +44,6 @@ func (s *site) waitRouted(t *testing.T, url string) *v1beta1.Website {
 	if len(w.Status.URLs) == 0 || w.Status.URLs[0] != url {
 		t.Fatalf("the URLs are %v, want %s first", w.Status.URLs, url)
 	}
-	return w
 }
 
 // TestMoveToHost moves a site from its node port to a host, and the host to a Website of another

@@ -97,13 +97,12 @@ func (r *repository) write(t *testing.T, files map[string]string) {
 	r.git(t, "add", "--all", ".")
 }
 
-// push commits what is staged and pushes it, with further arguments of git
-// push. It returns the commit.
-func (r *repository) push(t *testing.T, message string, args ...string) string {
+// push commits what is staged and pushes it. It returns the commit.
+func (r *repository) push(t *testing.T, message string) string {
 	t.Helper()
 	r.git(t, "commit", "--quiet", "--allow-empty", "-m", message)
 	commit := r.git(t, "rev-parse", "HEAD")
-	r.git(t, append([]string{"push", "--quiet", "origin", "HEAD:refs/heads/" + r.branch}, args...)...)
+	r.git(t, "push", "--quiet", "origin", "HEAD:refs/heads/"+r.branch)
 	return commit
 }
 

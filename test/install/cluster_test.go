@@ -123,10 +123,10 @@ func provideVolumes(t *testing.T, count int) {
 	}
 }
 
-// apply installs what a directory of artifacts has.
-func apply(t *testing.T, overlay string) {
+// applyDefault installs artifacts/default.
+func applyDefault(t *testing.T) {
 	t.Helper()
-	framework.Kubectl(t, "apply", "-k", framework.Path("artifacts", overlay))
+	framework.Kubectl(t, "apply", "-k", framework.Path("artifacts", "default"))
 }
 
 // waitServed waits until the API is served: kubectl has the OpenAPI documents too.

@@ -26,7 +26,7 @@ func TestDefault(t *testing.T) {
 	})
 
 	start := time.Now()
-	apply(t, "default")
+	applyDefault(t)
 	waitServed(t)
 	t.Logf("%s from kubectl apply to a served API", time.Since(start).Round(time.Second))
 	publish(t, sites, "first")
@@ -79,7 +79,7 @@ func reinstall(t *testing.T, sites string, before map[string]string) {
 	waitPage(t, sites, "first")
 	requireSame(t, sites, before)
 
-	apply(t, "default")
+	applyDefault(t)
 	waitServed(t)
 	framework.WaitReady(t, sites, "first")
 	waitPage(t, sites, "first")
@@ -133,7 +133,7 @@ func testMistakenImage(t *testing.T) {
 		"website-apiserver=localhost/mistaken:v1")
 	framework.Kubectl(t, "wait", "--namespace="+systemNamespace, kubectlTimeout, "pod/website-apiserver-0",
 		"--for=jsonpath={.spec.containers[0].image}=localhost/mistaken:v1")
-	apply(t, "default")
+	applyDefault(t)
 	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
 		"statefulset/website-apiserver")
 	waitServed(t)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -73,7 +74,7 @@ func testDefinition(t *testing.T) {
 	})
 	before := websiteUIDs(t, client, websites, m.namespace)
 
-	apply(t, "default")
+	applyDefault(t)
 	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
 		"statefulset/website-apiserver")
 	framework.Kubectl(t, "create", "clusterrolebinding", "website-import", "--clusterrole=website-import",
@@ -170,7 +171,7 @@ func runImport(t *testing.T, until string, interrupt func()) {
 			return
 		}
 	}
-	err = cmd.Wait()
+	err = errors.Join(lines.Err(), cmd.Wait())
 	switch {
 	case err != nil && strings.Contains(stderr.String(), "nothing is to be imported"):
 		t.Log("import run: an earlier command has completed the import")

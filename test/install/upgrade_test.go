@@ -34,7 +34,7 @@ func TestUpgradeOfDefault(t *testing.T) {
 	keepSystem(t)
 	provideVolumes(t, 1)
 	namespace, sites := framework.NewNamespace(t), []string{"first", "second"}
-	apply(t, "default")
+	applyDefault(t)
 	waitServed(t)
 	for _, name := range sites {
 		publish(t, namespace, name)

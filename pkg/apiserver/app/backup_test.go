@@ -99,9 +99,9 @@ func mustRun(t *testing.T, args ...string) string {
 }
 
 // fails runs a command that must fail, with an error that contains all of want.
-func fails(t *testing.T, stdin io.Reader, args []string, want ...string) {
+func fails(t *testing.T, args []string, want ...string) {
 	t.Helper()
-	_, err := run(t.Context(), stdin, args...)
+	_, err := run(t.Context(), nil, args...)
 	if err == nil {
 		t.Errorf("store %s succeeded, want an error", strings.Join(args, " "))
 		return
@@ -255,7 +255,7 @@ func TestImportRejects(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			fails(t, nil, []string{"import", writeFile(t, test.content), "--data-dir=" + dataDir}, test.want...)
+			fails(t, []string{"import", writeFile(t, test.content), "--data-dir=" + dataDir}, test.want...)
 			got, err := client.Get(t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 			if err != nil {
 				t.Fatal(err)
@@ -300,12 +300,12 @@ func TestExportAndImportEncrypted(t *testing.T) {
 	}
 	for _, flags := range [][]string{{wrong}, nil} {
 		path := filepath.Join(t.TempDir(), "export")
-		fails(t, nil, append([]string{"export", path, "--data-dir=" + dataDir}, flags...),
+		fails(t, append([]string{"export", path, "--data-dir=" + dataDir}, flags...),
 			"/registry/mycontroller.nevermosby.io/websites/default/a")
 		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) > 0 {
 			t.Errorf("the failed export left %v", entries)
 		}
-		fails(t, nil, append([]string{"import", writeFile(t, documents(3)), "--data-dir=" + dataDir}, flags...),
+		fails(t, append([]string{"import", writeFile(t, documents(3)), "--data-dir=" + dataDir}, flags...),
 			"reading the Website default/a")
 	}
 	other, _ := newStore(t)
@@ -338,23 +338,23 @@ func TestSnapshotAndRestoreCommands(t *testing.T) {
 	if err != nil || len(entries) != 2 || filepath.Join(dir, entries[1].Name()) != saved[2] {
 		t.Errorf("the directory has %v, %v, want the last two of %v", entries, err, saved)
 	}
-	fails(t, nil, []string{"snapshot", saved[2], "--data-dir=" + dataDir}, "is not overwritten")
-	fails(t, nil, []string{"restore", saved[2], "--data-dir=" + dataDir}, "in use by another process")
-	fails(t, nil, []string{"restore", saved[2], "--etcd-servers=https://127.0.0.1:1"}, "--output-dir")
+	fails(t, []string{"snapshot", saved[2], "--data-dir=" + dataDir}, "is not overwritten")
+	fails(t, []string{"restore", saved[2], "--data-dir=" + dataDir}, "in use by another process")
+	fails(t, []string{"restore", saved[2], "--etcd-servers=https://127.0.0.1:1"}, "--output-dir")
 	restored := t.TempDir()
 	if out := mustRun(t, "restore", saved[2], "--data-dir="+restored); !strings.Contains(out, "store: ours, 4 Websites") ||
 		!strings.Contains(out, "store accept") {
 		t.Errorf("printed %s", out)
 	}
-	fails(t, nil, []string{"restore", saved[2], "--data-dir=" + restored}, "is not empty")
-	fails(t, nil, []string{"restore", dir, "--data-dir=" + t.TempDir()},
+	fails(t, []string{"restore", saved[2], "--data-dir=" + restored}, "is not empty")
+	fails(t, []string{"restore", dir, "--data-dir=" + t.TempDir()},
 		"a directory with 2 snapshots, name one of them: "+filepath.Base(saved[2]))
 	mustRun(t, "restore", saved[2], "--data-dir="+restored, "--rename-existing=data.old")
 	for args, want := range map[string]string{"--rename-existing=data.old": "data.old exists",
 		"--rename-existing=../data": "not a file name"} {
-		fails(t, nil, []string{"restore", saved[2], "--data-dir=" + restored, args}, want)
+		fails(t, []string{"restore", saved[2], "--data-dir=" + restored, args}, want)
 	}
-	fails(t, nil, []string{"restore", filepath.Join(dir, "missing.db"), "--data-dir=" + restored,
+	fails(t, []string{"restore", filepath.Join(dir, "missing.db"), "--data-dir=" + restored,
 		"--rename-existing=data.older"}, "no such file")
 	for name, want := range map[string]bool{"data": true, "data.old": true, "data.older": false} {
 		if _, err := os.Stat(filepath.Join(restored, "etcd", name)); (err == nil) != want {

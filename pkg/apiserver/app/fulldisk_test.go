@@ -70,7 +70,7 @@ func TestFullStore(t *testing.T) {
 	// mustFail has nothing written.
 	mustFail := func(t *testing.T, want string) {
 		t.Helper()
-		fails(t, nil, []string{"import", writeFile(t, documents(2)), "--data-dir=" + dataDir}, want)
+		fails(t, []string{"import", writeFile(t, documents(2)), "--data-dir=" + dataDir}, want)
 		if _, err := websites.Copy(t.Context(), "a source", []*website.Website{decoded}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("Copy = %v, want an error with %q", err, want)
@@ -86,7 +86,7 @@ func TestFullStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustFail(t, "MiB are needed")
-		fails(t, nil, []string{"export", filepath.Join(dataDir, "export"), "--data-dir=" + dataDir}, "MiB are needed")
+		fails(t, []string{"export", filepath.Join(dataDir, "export"), "--data-dir=" + dataDir}, "MiB are needed")
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}

@@ -79,10 +79,10 @@ func newAuthority(t testing.TB, issuer *signer, notAfter time.Time) *signer {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 }
 
-func newClientCertificate(t testing.TB, issuer *signer, name string, usage x509.ExtKeyUsage) *x509.Certificate {
+func newClientCertificate(t testing.TB, issuer *signer, usage x509.ExtKeyUsage) *x509.Certificate {
 	t.Helper()
 	return newSigner(t, issuer, newECDSAKey(t),
-		x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{usage}}).certificate
+		x509.Certificate{Subject: pkix.Name{CommonName: "front-proxy"}, ExtKeyUsage: []x509.ExtKeyUsage{usage}}).certificate
 }
 
 func (s *signer) pem() string {
@@ -133,9 +133,9 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 	root, other := newAuthority(t, nil, time.Time{}), newAuthority(t, nil, time.Time{})
 	short := newAuthority(t, root, time.Now().Add(lifetime/2))
 	brief := newAuthority(t, nil, time.Now().Add(lifetime/2))
-	ofBrief := newClientCertificate(t, brief, "front-proxy", x509.ExtKeyUsageClientAuth)
-	client := newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageClientAuth)
-	chain := []*x509.Certificate{newClientCertificate(t, short, "front-proxy", x509.ExtKeyUsageClientAuth),
+	ofBrief := newClientCertificate(t, brief, x509.ExtKeyUsageClientAuth)
+	client := newClientCertificate(t, root, x509.ExtKeyUsageClientAuth)
+	chain := []*x509.Certificate{newClientCertificate(t, short, x509.ExtKeyUsageClientAuth),
 		short.certificate}
 	tests := map[string]struct {
 		ca        *signer
@@ -173,11 +173,11 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 		},
 		"without its intermediate": {presented: chain, change: func(*proxy) {}, next: chain[:1], refused: true},
 		"another certificate of another CA": {
-			change: func(*proxy) {}, next: []*x509.Certificate{newClientCertificate(t, other, "front-proxy",
-				x509.ExtKeyUsageClientAuth)}, refused: true,
+			change: func(*proxy) {}, next: []*x509.Certificate{newClientCertificate(t, other, x509.ExtKeyUsageClientAuth)},
+			refused: true,
 		},
 		"a certificate for servers": {change: func(*proxy) {},
-			next: []*x509.Certificate{newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageServerAuth)}, refused: true},
+			next: []*x509.Certificate{newClientCertificate(t, root, x509.ExtKeyUsageServerAuth)}, refused: true},
 		"no certificate": {change: func(*proxy) {}, next: []*x509.Certificate{}, unknown: true},
 	}
 	for name, test := range tests {
@@ -219,7 +219,7 @@ func expireAfterUse(t *testing.T, p *proxy, expires time.Time, presented ...*x50
 // k8s.io/apiserver, for the first request and for one whose certificate is known.
 func TestProxiedUser(t *testing.T) {
 	root := newAuthority(t, nil, time.Time{})
-	client := newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageClientAuth)
+	client := newClientCertificate(t, root, x509.ExtKeyUsageClientAuth)
 	p := newProxy(t, root.pem())
 	p.allowed = []string{"front-proxy"}
 	c := p.config()
@@ -254,7 +254,7 @@ func TestVerificationsAreBounded(t *testing.T) {
 	p := newProxy(t, root.pem())
 	for range maxVerified + 1 {
 		if _, ok, err := p.AuthenticateRequest(
-			proxied(newClientCertificate(t, root, "front-proxy", x509.ExtKeyUsageClientAuth)),
+			proxied(newClientCertificate(t, root, x509.ExtKeyUsageClientAuth)),
 		); !ok || err != nil {
 			t.Fatalf("%t, %v", ok, err)
 		}

@@ -143,16 +143,16 @@ func TestRequiredPermissions(t *testing.T) {
 			service(website.ServiceTypeLoadBalancer, 0)(w)
 			w.Spec.Service.Annotations = map[string]string{"example.com/a": "b"}
 		}, want: []string{"expose websites kubia for spec.service.annotations"}},
-		"service annotations removed from a load balancer": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"),
+		"service annotations removed from a load balancer": {old: withAnnotations("a"),
 			updated: service(website.ServiceTypeLoadBalancer, 0),
 			want:    []string{"expose websites kubia for spec.service.annotations"}},
-		"one of them": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a", "b"),
-			updated: withAnnotations(website.ServiceTypeLoadBalancer, "b"),
+		"one of them": {old: withAnnotations("a", "b"),
+			updated: withAnnotations("b"),
 			want:    []string{"expose websites kubia for spec.service.annotations"}},
-		"service annotations removed with it": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"),
+		"service annotations removed with it": {old: withAnnotations("a"),
 			updated: service(website.ServiceTypeClusterIP, 0)},
-		"service annotations unchanged": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"),
-			updated: withAnnotations(website.ServiceTypeLoadBalancer, "a")},
+		"service annotations unchanged": {old: withAnnotations("a"),
+			updated: withAnnotations("a")},
 		"users": {updated: withUsers("readers"),
 			want: []string{"get secrets readers for spec.access.basicAuth.secretRef"}},
 		"users unchanged": {old: withUsers("readers"), updated: withUsers("readers")},
@@ -285,10 +285,10 @@ func TestRequiredForPreview(t *testing.T) {
 	}
 }
 
-// withAnnotations gives a Service of a type these annotations.
-func withAnnotations(kind website.ServiceType, keys ...string) func(*website.Website) {
+// withAnnotations gives a load balancer these annotations.
+func withAnnotations(keys ...string) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Service.Type, w.Spec.Service.Annotations = kind, map[string]string{}
+		w.Spec.Service.Type, w.Spec.Service.Annotations = website.ServiceTypeLoadBalancer, map[string]string{}
 		for _, key := range keys {
 			w.Spec.Service.Annotations["example.com/"+key] = "value"
 		}

@@ -77,10 +77,13 @@ func run(ctx context.Context) error {
 func parse(options *bench.Options) error {
 	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
 	flags.BoolVar(&options.Quick, "quick", options.Quick, "Measure less, and compare ratios with the committed ranges")
-	flags.IntVar(&options.Objects, "objects", options.Objects, "The number of objects in each of two namespaces. Ratios are compared only with the default")
+	flags.IntVar(&options.Objects, "objects", options.Objects,
+		"The number of objects in each of two namespaces. Ratios are compared only with the default")
 	flags.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
-	flags.IntVar(&options.Requests, "requests", options.Requests, "The number of requests for each operation, target and round")
-	flags.StringArrayVar(&options.Targets, "target", options.Targets, "A target to measure, as the report names it, instead of all. Can be repeated")
+	flags.IntVar(&options.Requests, "requests", options.Requests,
+		"The number of requests for each operation, target and round")
+	flags.StringArrayVar(&options.Targets, "target", options.Targets,
+		"A target to measure, as the report names it, instead of all. Can be repeated")
 	flags.StringVar(&options.Out, "out", "_artifacts/bench", "The directory of the report")
 	return flags.Parse(os.Args[1:])
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func auditLine(user, verb, resource, subresource, stage string) string {
-	return fmt.Sprintf(`{"stage":%q,"verb":%q,"user":{"username":%q},"objectRef":{"resource":%q,"subresource":%q}}`+"\n", stage, verb, user, resource, subresource)
+	return fmt.Sprintf(`{"stage":%q,"verb":%q,"user":{"username":%q},"objectRef":{"resource":%q,"subresource":%q}}`+"\n",
+		stage, verb, user, resource, subresource)
 }
 
 func TestCount(t *testing.T) {
@@ -21,7 +22,8 @@ func TestCount(t *testing.T) {
 	data := auditLine(productUser, "update", "websites", "status", complete) +
 		auditLine(productUser, "watch", "websites", "", started) + auditLine(productUser, "watch", "websites", "", complete) +
 		auditLine(productUser, "list", "pods", "", complete) +
-		auditLine(productUser, "update", "leases", "", complete) + auditLine(productUser, "create", "subjectaccessreviews", "", complete) +
+		auditLine(productUser, "update", "leases", "", complete) + auditLine(productUser, "create",
+		"subjectaccessreviews", "", complete) +
 		auditLine("another", "get", productUser, "", complete)
 	rest := c.count([]byte(data[:len(data)-10]))
 	if rest = c.count(append(rest, data[len(data)-10:]...)); len(rest) > 0 {

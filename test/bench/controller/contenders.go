@@ -37,10 +37,12 @@ const (
 var contenders = []*contender{
 	{name: floor},
 	{
-		name: product, apiVersion: v1beta1.GroupVersion.String(), program: "website-controller", user: productUser, queue: "websites",
+		name: product, apiVersion: v1beta1.GroupVersion.String(), program: "website-controller", user: productUser,
+		queue: "websites",
 		flags: func(kubeconfig string, ports [2]string) []string {
 			return []string{
-				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
+				"--authorization-kubeconfig=" + kubeconfig,
 				"--bind-address=127.0.0.1", "--secure-port=" + ports[0], "--profiling",
 				// The addresses of simulated pods do not exist.
 				"--commit-observation=None",
@@ -55,10 +57,12 @@ var contenders = []*contender{
 
 func scaffoldContender(name string, extra ...string) *contender {
 	return &contender{
-		name: name, apiVersion: "definition.example.com/v1beta1", program: "scaffold-controller", user: scaffoldUser, queue: "website",
+		name: name, apiVersion: "definition.example.com/v1beta1", program: "scaffold-controller", user: scaffoldUser,
+		queue: "website",
 		flags: func(kubeconfig string, ports [2]string) []string {
 			return append([]string{
-				"--kubeconfig=" + kubeconfig, "--metrics-bind-address=127.0.0.1:" + ports[0], "--pprof-bind-address=127.0.0.1:" + ports[1],
+				"--kubeconfig=" + kubeconfig, "--metrics-bind-address=127.0.0.1:" + ports[0],
+				"--pprof-bind-address=127.0.0.1:" + ports[1],
 			}, extra...)
 		},
 		metrics:  func(ports [2]string) string { return "http://127.0.0.1:" + ports[0] },

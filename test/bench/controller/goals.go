@@ -33,11 +33,13 @@ func goals(r *Report) []Goal {
 	}
 	for _, scenario := range []string{create, flood} {
 		if ours := r.find(scenario, product); ours != nil {
-			add(scenario+": milliseconds from the available Deployment to Ready, p99", ours.ReportedMillis.P99, maxReportedMillis)
+			add(scenario+": milliseconds from the available Deployment to Ready, p99", ours.ReportedMillis.P99,
+				maxReportedMillis)
 		}
 	}
 	if ours := r.find(flood, product); ours != nil {
-		add("flood: milliseconds until a Website of another namespace has its Deployment", ours.NeighbourMillis, maxNeighbourMillis)
+		add("flood: milliseconds until a Website of another namespace has its Deployment", ours.NeighbourMillis,
+			maxNeighbourMillis)
 	}
 	share := func(name string, value, base float64) {
 		if base > 0 {
@@ -51,7 +53,8 @@ func goals(r *Report) []Goal {
 				continue
 			}
 			share(scenario+": requests, of "+other, ours.allCalls(), theirs.allCalls())
-			share(scenario+": CPU time of the controller, of "+other, ours.CPUSeconds[controllerProcess], theirs.CPUSeconds[controllerProcess])
+			share(scenario+": CPU time of the controller, of "+other, ours.CPUSeconds[controllerProcess],
+				theirs.CPUSeconds[controllerProcess])
 			// With changes at a constant rate, their duration decides.
 			if scenario != changes && scenario != hot {
 				share(scenario+": seconds, of "+other, ours.Seconds, theirs.Seconds)

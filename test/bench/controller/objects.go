@@ -70,7 +70,8 @@ func (t *trial) createChildren(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("rendering the nginx configuration: %w", err)
 	}
-	deployment, err := resources.Deployment(w, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}, config)
+	deployment, err := resources.Deployment(w, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync,
+		Agent: images.Agent}, config)
 	if err != nil {
 		return fmt.Errorf("building the Deployment: %w", err)
 	}
@@ -93,7 +94,8 @@ func (t *trial) createChildren(ctx context.Context, name string) error {
 		if err != nil {
 			return fmt.Errorf("encoding a child: %w", err)
 		}
-		if _, err := t.client.do(ctx, http.MethodPost, child.group+"/namespaces/"+t.namespace+"/"+child.resource, jsonType, body); err != nil {
+		if _, err := t.client.do(ctx, http.MethodPost, child.group+"/namespaces/"+t.namespace+"/"+child.resource, jsonType,
+			body); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,8 @@ func TestReadyAt(t *testing.T) {
 		ready      string
 	}{{1, "False"}, {1, "True"}, {1, "True"}, {2, "False"}, {4, "True"}} {
 		var w website
-		object := fmt.Sprintf(`{"metadata":{"name":"site"},"status":{"observedGeneration":%d,"conditions":[{"type":"Synced","status":"True"},{"type":"Ready","status":%q}]}}`, seen.generation, seen.ready)
+		object := fmt.Sprintf(`{"metadata":{"name":"site"},"status":{"observedGeneration":%d,`+
+			`"conditions":[{"type":"Synced","status":"True"},{"type":"Ready","status":%q}]}}`, seen.generation, seen.ready)
 		if err := json.Unmarshal([]byte(object), &w); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,8 @@ func TestReadyAt(t *testing.T) {
 
 func TestSeeAvailable(t *testing.T) {
 	o := newObserver(func(error) {})
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "site"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(0))}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "site"},
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(0))}}
 	o.seeAvailable(d, time.Unix(1, 0))
 	if _, seen := o.availableAt("site"); seen {
 		t.Error("a Deployment without an observed generation is not available")

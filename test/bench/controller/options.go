@@ -14,7 +14,7 @@ const (
 	create = "create"
 	// flood creates more at once, while those are settled.
 	flood = "flood"
-	// changes changes the specs of settled Websites at a constant rate.
+	// changes patches the specs of settled Websites at a constant rate.
 	changes = "changes"
 	// hot changes the spec of one Website all the time.
 	hot = "hot"
@@ -53,7 +53,8 @@ type Options struct {
 // Full are the sizes of "make bench-controller".
 func Full() Options {
 	return Options{
-		Websites: 1000, Flood: 1000, Replicas: 1, Rounds: 3, ChangesPerSecond: 160, HotPerSecond: 20, Duration: 10 * time.Second, Creators: 20,
+		Websites: 1000, Flood: 1000, Replicas: 1, Rounds: 3, ChangesPerSecond: 160, HotPerSecond: 20,
+		Duration: 10 * time.Second, Creators: 20,
 		Contenders: allContenders(), Scenarios: allScenarios(),
 	}
 }
@@ -76,7 +77,8 @@ func allContenders() []string {
 }
 
 func (o *Options) validate() error {
-	if o.Websites < 1 || o.Flood < 0 || o.Replicas < 0 || o.Rounds < 1 || o.ChangesPerSecond < 1 || o.HotPerSecond < 1 || o.Duration <= 0 || o.Creators < 1 {
+	if o.Websites < 1 || o.Flood < 0 || o.Replicas < 0 || o.Rounds < 1 || o.ChangesPerSecond < 1 || o.HotPerSecond < 1 ||
+		o.Duration <= 0 || o.Creators < 1 {
 		return errors.New("all sizes must be at least 1; only the flood and the replicas may be 0")
 	}
 	if o.changes(o.ChangesPerSecond) < 1 || o.changes(o.HotPerSecond) < 1 {

@@ -102,7 +102,8 @@ func (p *program) stop() error {
 	case <-p.ended:
 		return nil
 	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("%s has not ended %s after SIGTERM", p.contender.program, stopTimeout), p.command.Process.Kill())
+		return errors.Join(fmt.Errorf("%s has not ended %s after SIGTERM", p.contender.program, stopTimeout),
+			p.command.Process.Kill())
 	}
 }
 
@@ -182,7 +183,8 @@ type memory struct{ heap, resident int64 }
 // memory collects garbage before it reads the heap.
 func (p *program) memory(ctx context.Context) (memory, error) {
 	var m memory
-	profile, err := p.client.fetch(ctx, http.MethodGet, p.contender.profiles(p.ports)+"/debug/pprof/heap?gc=1&debug=1", "", nil)
+	profile, err := p.client.fetch(ctx, http.MethodGet,
+		p.contender.profiles(p.ports)+"/debug/pprof/heap?gc=1&debug=1", "", nil)
 	if err != nil {
 		return m, err
 	}

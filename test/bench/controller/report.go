@@ -65,15 +65,19 @@ func (r *Report) Write(dir string) error {
 
 func (r *Report) markdown(w io.Writer) {
 	o := r.Options
-	fmt.Fprintf(w, "# Benchmark of the controller\n\n%s, %d CPUs, %s, %.0f s. Rounds: %d. %d Websites at once, then %d, with %d replicas. %d changes/s, or %d of one Website, for %s.\n",
-		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.Seconds, o.Rounds, o.Websites, o.Flood, o.Replicas, o.ChangesPerSecond, o.HotPerSecond, o.Duration)
+	fmt.Fprintf(w, "# Benchmark of the controller\n\n%s, %d CPUs, %s, %.0f s. Rounds: %d. %d Websites at once, then %d, "+
+		"with %d replicas. %d changes/s, or %d of one Website, for %s.\n",
+		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.Seconds, o.Rounds, o.Websites, o.Flood, o.Replicas, o.ChangesPerSecond,
+		o.HotPerSecond, o.Duration)
 	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
-		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of others; ratios of CPU time and requests are the better ones.\n", r.LoadBefore)
+		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of "+
+			"others; ratios of CPU time and requests are the better ones.\n", r.LoadBefore)
 	}
 	if r.Failure != "" {
 		fmt.Fprintf(w, "\n**The run ended early**, and measured what follows: %s\n", r.Failure)
 	}
-	fmt.Fprint(w, "\nCompare numbers of this run with each other, never with those of another run. See docs/performance.md.\n")
+	fmt.Fprint(w, "\nCompare numbers of this run with each other, never with those of another run. See "+
+		"docs/performance.md.\n")
 	r.goalTable(w)
 	for _, scenario := range allScenarios() {
 		r.scenarioTables(w, scenario)
@@ -104,15 +108,20 @@ func (r *Report) scenarioTables(w io.Writer, scenario string) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n## %s\n\n| | seconds | each round | ready ms: median | p99 | reported ms: median | p99 | requests | writes | CPU s of controller | of API servers and etcd | heap per Website | resident |\n|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", scenario)
+	fmt.Fprintf(w, "\n## %s\n\n| | seconds | each round | ready ms: median | p99 | reported ms: median | p99 | requests "+
+		"| writes | CPU s of controller | of API servers and etcd | heap per Website | resident "+
+		"|\n|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", scenario)
 	for _, m := range rows {
 		var rounds []string
 		for _, seconds := range m.RoundSeconds {
 			rounds = append(rounds, measure.Number(seconds))
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", m.Contender, measure.Number(m.Seconds), strings.Join(rounds, ", "),
-			millis(m.ReadyMillis.Median), millis(m.ReadyMillis.P99), millis(m.ReportedMillis.Median), millis(m.ReportedMillis.P99),
-			count(m.allCalls()), count(m.allWrites()), measure.Number(m.CPUSeconds[controllerProcess]), measure.Number(m.serverCPU()),
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", m.Contender,
+			measure.Number(m.Seconds), strings.Join(rounds, ", "),
+			millis(m.ReadyMillis.Median), millis(m.ReadyMillis.P99), millis(m.ReportedMillis.Median),
+			millis(m.ReportedMillis.P99),
+			count(m.allCalls()), count(m.allWrites()), measure.Number(m.CPUSeconds[controllerProcess]),
+			measure.Number(m.serverCPU()),
 			kibibytes(m.HeapBytes), kibibytes(m.ResidentBytes))
 	}
 	fmt.Fprint(w, "\n| | requests by verb | writes by resource |\n|---|---|---|\n")

@@ -17,11 +17,17 @@ func testReport() *Report {
 		seconds := float64(10 * (round + 1))
 		r.add(floor, sample{scenario: create, seconds: seconds, ready: []float64{5}, changes: 2})
 		r.add(product, sample{
-			scenario: create, seconds: seconds + 1, ready: []float64{10, 20}, reported: []float64{1, 3000}, changes: 2, heap: 10 << 10,
-			calls: calls{{"get", "configmaps"}: 4, {"patch", "configmaps"}: 2}, cpu: map[string]float64{controllerProcess: 1, "etcd": 2, "kube-apiserver": 3, "kwok": 4},
+			scenario: create, seconds: seconds + 1, ready: []float64{10, 20}, reported: []float64{1, 3000}, changes: 2,
+			heap:  10 << 10,
+			calls: calls{{"get", "configmaps"}: 4, {"patch", "configmaps"}: 2},
+			cpu:   map[string]float64{controllerProcess: 1, "etcd": 2, "kube-apiserver": 3, "kwok": 4},
 		})
-		r.add(scaffold, sample{scenario: create, seconds: 100, calls: calls{{"create", "configmaps"}: 20}, cpu: map[string]float64{controllerProcess: 4}})
-		r.add(product, sample{scenario: restart, seconds: 2, calls: calls{{"list", "pods"}: 1, {"update", "websites/status"}: round / 2}})
+		r.add(scaffold, sample{scenario: create, seconds: 100, calls: calls{{"create", "configmaps"}: 20},
+			cpu: map[string]float64{controllerProcess: 4}})
+		r.add(
+			product, sample{scenario: restart, seconds: 2,
+				calls: calls{{"list", "pods"}: 1, {"update", "websites/status"}: round / 2}},
+		)
 	}
 	report := &Report{Options: Quick(), CPUs: 2, LoadBefore: 3, Measurements: r.measurements(Quick())}
 	report.Goals = goals(report)
@@ -41,7 +47,8 @@ func TestReport(t *testing.T) {
 	if err := json.Unmarshal(data, &read); err != nil {
 		t.Fatal(err)
 	}
-	if got := read.find(create, product); got == nil || got.Seconds != 21 || got.ReadyMillis.Median != 15 || got.allCalls() != 6 || got.serverCPU() != 5 {
+	if got := read.find(create, product); got == nil || got.Seconds != 21 || got.ReadyMillis.Median != 15 ||
+		got.allCalls() != 6 || got.serverCPU() != 5 {
 		t.Errorf("report.json has %+v", got)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))

@@ -42,7 +42,8 @@ type Quantiles struct {
 }
 
 func quantiles(values []float64) Quantiles {
-	return Quantiles{Median: measure.Median(values), P99: measure.Quantile(values, 0.99), Longest: measure.Quantile(values, 1)}
+	return Quantiles{Median: measure.Median(values), P99: measure.Quantile(values, 0.99),
+		Longest: measure.Quantile(values, 1)}
 }
 
 // allCalls is the number of requests.
@@ -103,7 +104,8 @@ func summarize(scenario, contender string, samples []sample) Measurement {
 		m.MostWrites = max(m.MostWrites, total(written))
 		cpu = append(cpu, s.cpu)
 	}
-	m.Seconds, m.HeapBytes, m.ResidentBytes = measure.Median(m.RoundSeconds), measure.Median(heap), measure.Median(resident)
+	m.Seconds, m.HeapBytes, m.ResidentBytes = measure.Median(m.RoundSeconds), measure.Median(heap),
+		measure.Median(resident)
 	m.ReadyMillis, m.ReportedMillis = quantiles(ready), quantiles(reported)
 	m.NeighbourMillis = measure.Median(neighbour)
 	m.Calls, m.Writes, m.CPUSeconds = medians(byVerb), medians(byResource), medians(cpu)

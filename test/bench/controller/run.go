@@ -33,9 +33,11 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	progress := func(format string, args ...any) {
 		fmt.Fprintf(options.Progress, "[%4.0f s] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 	}
-	report = &Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(), Begin: begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
+	report = &Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(),
+		Begin: begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
 	progress("starting a cluster")
-	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, SyncedEtcd: true, Progress: options.Progress})
+	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true,
+		SyncedEtcd: true, Progress: options.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +107,16 @@ func newEnvironment(ctx context.Context, cluster *devcluster.Cluster) (*environm
 		repoDir: cluster.RepoDir(), logs: cluster.Dir(), kubeconfigs: map[string]string{}, processes: measure.Processes{},
 		counter: &callCounter{path: cluster.AuditLog("kube-apiserver"), counts: map[string]calls{}},
 	}
-	for _, name := range []string{"kube-apiserver", "website-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok"} {
+	for _, name := range []string{"kube-apiserver", "website-apiserver", "etcd", "kube-controller-manager",
+		"kube-scheduler", "kwok"} {
 		e.processes[name] = cluster.Process(name).PID()
 	}
-	for user, file := range map[string]string{productUser: "bench-product.kubeconfig", scaffoldUser: "bench-scaffold.kubeconfig"} {
+	for user, file := range map[string]string{productUser: "bench-product.kubeconfig",
+		scaffoldUser: "bench-scaffold.kubeconfig"} {
 		e.kubeconfigs[user], e.counter.counts[user] = filepath.Join(cluster.Dir(), file), calls{}
 		// The groups of a ServiceAccount: priority and fairness treats both alike.
-		if err := cluster.WriteKubeconfig(e.kubeconfigs[user], user, "system:serviceaccounts", "system:serviceaccounts:website-system", "system:authenticated"); err != nil {
+		if err := cluster.WriteKubeconfig(e.kubeconfigs[user], user, "system:serviceaccounts",
+			"system:serviceaccounts:website-system", "system:authenticated"); err != nil {
 			return nil, err
 		}
 	}
@@ -138,17 +143,20 @@ func (e *environment) prepareScaffold(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("decoding the CustomResourceDefinition: %w", err)
 	}
-	if _, err := e.client.do(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", jsonType, definition); err != nil {
+	if _, err := e.client.do(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", jsonType,
+		definition); err != nil {
 		return err
 	}
 	binding := rbacv1ac.ClusterRoleBinding("bench-scaffold").
 		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("cluster-admin")).
 		WithSubjects(rbacv1ac.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(scaffoldUser))
-	if _, err := e.kube.RbacV1().ClusterRoleBindings().Apply(ctx, binding, metav1.ApplyOptions{FieldManager: "bench", Force: true}); err != nil {
+	if _, err := e.kube.RbacV1().ClusterRoleBindings().Apply(ctx, binding,
+		metav1.ApplyOptions{FieldManager: "bench", Force: true}); err != nil {
 		return fmt.Errorf("binding the role of the scaffold: %w", err)
 	}
 	return await(ctx, "the API of the definition answers", startTimeout, func() error {
-		_, err := e.client.do(ctx, http.MethodGet, websitesPath("definition.example.com/v1beta1", metav1.NamespaceDefault), "", nil)
+		_, err := e.client.do(ctx, http.MethodGet,
+			websitesPath("definition.example.com/v1beta1", metav1.NamespaceDefault), "", nil)
 		return err
 	})
 }

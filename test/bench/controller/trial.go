@@ -129,7 +129,8 @@ func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 // startController starts the controller and waits until it has reconciled so many Websites.
 func (t *trial) startController(ctx context.Context, websites int) (err error) {
 	c := t.contender
-	t.program, err = start(c, t.repoDir, t.kubeconfigs[c.user], filepath.Join(t.logs, c.program+".log"), t.scraper, t.abort)
+	t.program, err = start(c, t.repoDir, t.kubeconfigs[c.user], filepath.Join(t.logs, c.program+".log"),
+		t.scraper, t.abort)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,8 @@ func (t *trial) measure(ctx context.Context, scenario string, run func(*sample) 
 		s.cpu[name] = (used - before.cpu[name]).Seconds()
 	}
 	t.samples = append(t.samples, s)
-	t.progress("    %.1f s, %d requests, %.1f s CPU of the controller, ready p99 %s ms, reported p99 %s ms", s.seconds, sum(s.calls), s.cpu[controllerProcess],
+	t.progress("    %.1f s, %d requests, %.1f s CPU of the controller, ready p99 %s ms, reported p99 %s ms", s.seconds,
+		sum(s.calls), s.cpu[controllerProcess],
 		measure.Number(measure.Quantile(s.ready, 0.99)), measure.Number(measure.Quantile(s.reported, 0.99)))
 	return nil
 }

@@ -32,8 +32,11 @@ func newWebsite(i int) *v1beta1.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: nameOf(i),
 			Replicas:       ptr.To(int32(2)),
-			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/sites/" + nameOf(i) + ".git", Ref: &v1beta1.GitReference{Branch: "main"}}, Path: "public"},
-			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
+			Source: v1beta1.WebsiteSource{
+				Git: &v1beta1.GitSource{Repository: "https://git.example.com/sites/" + nameOf(i) + ".git",
+					Ref: &v1beta1.GitReference{Branch: "main"}}, Path: "public",
+			},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
 		},
 	}
 }
@@ -43,7 +46,8 @@ func (r *run) create(ctx context.Context, s *Stage) error {
 	first, n := r.created, s.Websites-r.created
 	for i := first; i < s.Websites; i += r.options.PerNamespace {
 		name := namespaceOf(i, r.options.PerNamespace)
-		_, err := r.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := r.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating namespace %s: %w", name, err)
 		}
@@ -53,7 +57,8 @@ func (r *run) create(ctx context.Context, s *Stage) error {
 	used, err := r.cpu(func() error {
 		return concurrently(n, r.options.Clients, func(i int) error {
 			begin := time.Now()
-			_, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(first+i, r.options.PerNamespace)).Create(ctx, newWebsite(first+i), metav1.CreateOptions{})
+			_, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(first+i, r.options.PerNamespace)).Create(ctx,
+				newWebsite(first+i), metav1.CreateOptions{})
 			took[i] = measure.Milliseconds(time.Since(begin))
 			return err
 		})
@@ -95,7 +100,8 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 	if err != nil {
 		return err
 	}
-	watcher, err := r.websites.WebsiteV1beta1().Websites("").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	watcher, err := r.websites.WebsiteV1beta1().Websites("").Watch(ctx,
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		return err
 	}
@@ -105,7 +111,9 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 		// Spread over all of them.
 		i := change * r.created / r.options.Changes
 		begin := time.Now()
-		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(`{"spec":{"pin":{"commit":"`+fmt.Sprintf("%020x%020x", s.Websites, change)+`"}}}`), metav1.PatchOptions{})
+		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i),
+			types.MergePatchType, []byte(`{"spec":{"pin":{"commit":"`+fmt.Sprintf("%020x%020x", s.Websites, change)+`"}}}`),
+			metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}

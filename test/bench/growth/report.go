@@ -124,7 +124,8 @@ func rows() []row {
 
 func (r *Report) markdown() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Growth\n\n%s, %d CPUs, %s, load average %.1f before and %.1f after.", r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.LoadBefore, r.LoadAfter)
+	fmt.Fprintf(&text, "# Growth\n\n%s, %d CPUs, %s, load average %.1f before and %.1f after.",
+		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.LoadBefore, r.LoadAfter)
 	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
 		text.WriteString(" **The machine was busy**: trust CPU times, memory and sizes only.")
 	}

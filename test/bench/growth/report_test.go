@@ -22,7 +22,10 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"**The machine was busy**", "| Websites | 10 | 20 |", "| create, per second | 123 | 99.9 |", "| website-apiserver, live heap | 5 MiB | 9 MiB |", "ended early: 30 Websites"} {
+	for _, want := range []string{
+		"**The machine was busy**", "| Websites | 10 | 20 |", "| create, per second | 123 | 99.9 |",
+		"| website-apiserver, live heap | 5 MiB | 9 MiB |", "ended early: 30 Websites",
+	} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("the report lacks %q:\n%s", want, markdown)
 		}

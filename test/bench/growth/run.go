@@ -41,9 +41,11 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 		return nil, err
 	}
 	r := &run{options: options, begin: time.Now()}
-	r.report = Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(), Begin: r.begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
+	r.report = Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(),
+		Begin: r.begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
 	r.progress("starting a cluster")
-	if r.cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, Progress: options.Progress}); err != nil {
+	if r.cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true,
+		Progress: options.Progress}); err != nil {
 		return nil, err
 	}
 	defer func() {

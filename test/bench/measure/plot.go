@@ -37,8 +37,10 @@ func SVG(title string, panels []Panel, colour func(label string) string) string 
 		height += panelGap + barDistance*len(p.Bars)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height+10, plotWidth, height+10)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/>`+"\n"+`<text x="10" y="22" font-size="15">%s</text>`+"\n", html.EscapeString(title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
+		`font-family="sans-serif" font-size="12">`+"\n", plotWidth, height+10, plotWidth, height+10)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/>`+"\n"+`<text x="10" y="22" `+
+		`font-size="15">%s</text>`+"\n", html.EscapeString(title))
 	y := titleHeight
 	for _, p := range panels {
 		fmt.Fprintf(&b, `<text x="10" y="%d" font-weight="bold">%s</text>`+"\n", y+20, html.EscapeString(p.Title))
@@ -52,8 +54,10 @@ func SVG(title string, panels []Panel, colour func(label string) string) string 
 			if largest > 0 {
 				width = bar.Value / largest * (plotWidth - labelWidth - valueWidth)
 			}
-			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labelWidth-8, y+barHeight-3, html.EscapeString(bar.Label))
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, labelWidth, y, width, barHeight, colour(bar.Label))
+			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labelWidth-8, y+barHeight-3,
+				html.EscapeString(bar.Label))
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, labelWidth, y, width, barHeight,
+				colour(bar.Label))
 			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", labelWidth+width+5, y+barHeight-3, Number(bar.Value))
 			y += barDistance
 		}

@@ -71,7 +71,8 @@ func (r *Report) Write(dir string) (markdown string, err error) {
 
 func (r *Report) markdown() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Serving pages\n\n%s. Medians of %d rounds of %s, %d connections.\n\n| request | Website, per second | plain nginx, per second | ratio | Website p99 ms | plain nginx p99 ms |\n|---|--:|--:|--:|--:|--:|\n",
+	fmt.Fprintf(&text, "# Serving pages\n\n%s. Medians of %d rounds of %s, %d connections.\n\n| request | Website, per "+
+		"second | plain nginx, per second | ratio | Website p99 ms | plain nginx p99 ms |\n|---|--:|--:|--:|--:|--:|\n",
 		r.Begin.Format(time.DateOnly), r.Options.Rounds, r.Options.Duration, r.Options.Connections)
 	perSecond, p99 := func(m result) float64 { return m.PerSecond }, func(m result) float64 { return m.P99Millis }
 	for _, request := range requests {

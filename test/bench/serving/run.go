@@ -125,7 +125,8 @@ func repeat(ctx context.Context, report *Report, s server, r request) error {
 		return fmt.Errorf("%s answers %s with %s, want %d", s.name, r.path, answer.Status, r.status)
 	}
 	if r.encoding != answer.Header.Get("Content-Encoding") {
-		return fmt.Errorf("%s answers %s with the encoding %q, want %q", s.name, r.path, answer.Header.Get("Content-Encoding"), r.encoding)
+		return fmt.Errorf("%s answers %s with the encoding %q, want %q", s.name, r.path,
+			answer.Header.Get("Content-Encoding"), r.encoding)
 	}
 	result, err := wrk(ctx, report.Options, url, header, r.status)
 	if err != nil {
@@ -158,7 +159,8 @@ func do(ctx context.Context, url string, header http.Header) (*http.Response, er
 		return nil, err
 	}
 	request.Header = header.Clone()
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+	client := &http.Client{Timeout: time.Minute,
+		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err

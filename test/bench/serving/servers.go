@@ -57,7 +57,8 @@ func startServers(ctx context.Context, cluster *devcluster.Cluster) ([]server, e
 		{"wait", "--for=condition=Ready", "website/" + website, "--timeout=3m"},
 		{"wait", "--for=condition=Available", "deployment/" + plainNginx, "--timeout=3m"},
 	} {
-		if _, stderr, err := cluster.KubectlWith(ctx, devcluster.KubectlOptions{Stdin: bytes.NewReader(manifest.Bytes())}, args...); err != nil {
+		if _, stderr, err := cluster.KubectlWith(ctx, devcluster.KubectlOptions{Stdin: bytes.NewReader(manifest.Bytes())},
+			args...); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
 		}
 	}
@@ -97,7 +98,8 @@ func writeContent(dir string) error {
 	// The same ones in each run, and as different as those of a page are: to a sixth of it when compressed.
 	numbers := mathrand.New(mathrand.NewPCG(1, 1))
 	for i := range 512 {
-		fmt.Fprintf(&rules, ".card-%d { margin: %dpx auto; padding: %drem %drem; color: #%06x }\n", i, numbers.IntN(40), numbers.IntN(5), numbers.IntN(5), numbers.IntN(1<<24))
+		fmt.Fprintf(&rules, ".card-%d { margin: %dpx auto; padding: %drem %drem; color: #%06x }\n", i, numbers.IntN(40),
+			numbers.IntN(5), numbers.IntN(5), numbers.IntN(1<<24))
 	}
 	style := rules.String()
 	compressed, err := compress(style)
@@ -108,9 +110,11 @@ func writeContent(dir string) error {
 	if _, err := rand.Read(film); err != nil {
 		return fmt.Errorf("making a large file: %w", err)
 	}
-	page := "<!doctype html><html lang=\"en\"><head><title>Page</title></head><body>" + strings.Repeat("<p>Paragraphs of a page.</p>\n", 290) + "</body></html>"
+	page := "<!doctype html><html lang=\"en\"><head><title>Page</title></head><body>" +
+		strings.Repeat("<p>Paragraphs of a page.</p>\n", 290) + "</body></html>"
 	for name, content := range map[string][]byte{
-		"index.html": []byte(page), "style.css": []byte(style), "ready.css": []byte(style), "ready.css.gz": compressed, "film.bin": film,
+		"index.html": []byte(page), "style.css": []byte(style), "ready.css": []byte(style), "ready.css.gz": compressed,
+		"film.bin": film,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return fmt.Errorf("writing what is served: %w", err)

@@ -23,7 +23,8 @@ type result struct {
 func wrk(ctx context.Context, options Options, url string, header http.Header, status int) (result, error) {
 	// Without it, one answer that takes two seconds on a slow machine fails.
 	const timeout = 30 * time.Second
-	args := []string{"--threads=1", fmt.Sprintf("--timeout=%ds", int(timeout.Seconds())), fmt.Sprintf("--connections=%d", options.Connections), fmt.Sprintf("--duration=%ds", int(options.Duration.Seconds())), "--latency"}
+	args := []string{"--threads=1", fmt.Sprintf("--timeout=%ds", int(timeout.Seconds())), fmt.Sprintf("--connections=%d",
+		options.Connections), fmt.Sprintf("--duration=%ds", int(options.Duration.Seconds())), "--latency"}
 	for name, values := range header {
 		args = append(args, "--header", name+": "+strings.Join(values, ", "))
 	}
@@ -40,8 +41,9 @@ var (
 	wrkTransfer = regexp.MustCompile(`(?m)^Transfer/sec:\s+([0-9.]+)(B|KB|MB|GB)$`)
 	wrkP99      = regexp.MustCompile(`(?m)^\s+99%\s+([0-9.]+)(us|ms|s)$`)
 	wrkRequests = regexp.MustCompile(`(?m)^\s+([0-9]+) requests in `)
-	wrkErrors   = regexp.MustCompile(`(?m)^\s+Socket errors: connect ([0-9]+), read ([0-9]+), write ([0-9]+), timeout ([0-9]+)$`)
-	wrkStatus   = regexp.MustCompile(`(?m)^\s+Non-2xx or 3xx responses: ([0-9]+)$`)
+	wrkErrors   = regexp.MustCompile(`(?m)^\s+Socket errors: connect ([0-9]+), read ([0-9]+), write ([0-9]+), timeout ` +
+		`([0-9]+)$`)
+	wrkStatus = regexp.MustCompile(`(?m)^\s+Non-2xx or 3xx responses: ([0-9]+)$`)
 )
 
 // megabytes are of wrk's units, which are powers of 1024.
@@ -49,7 +51,8 @@ var megabytes = map[string]float64{"B": 1e-6, "KB": 1 << 10 * 1e-6, "MB": 1 << 2
 
 // parse reads what wrk prints.
 func parse(out string, status int) (result, error) {
-	rate, transfer, p99, count := wrkRate.FindStringSubmatch(out), wrkTransfer.FindStringSubmatch(out), wrkP99.FindStringSubmatch(out), wrkRequests.FindStringSubmatch(out)
+	rate, transfer, p99, count := wrkRate.FindStringSubmatch(out), wrkTransfer.FindStringSubmatch(out),
+		wrkP99.FindStringSubmatch(out), wrkRequests.FindStringSubmatch(out)
 	if rate == nil || transfer == nil || p99 == nil || count == nil {
 		return result{}, fmt.Errorf("wrk printed no result: %s", out)
 	}
@@ -79,5 +82,6 @@ func parse(out string, status int) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("parsing the latency: %w", err)
 	}
-	return result{PerSecond: perSecond, MBytes: bytes * megabytes[transfer[2]], P99Millis: float64(latency) / float64(time.Millisecond)}, nil
+	return result{PerSecond: perSecond, MBytes: bytes * megabytes[transfer[2]],
+		P99Millis: float64(latency) / float64(time.Millisecond)}, nil
 }

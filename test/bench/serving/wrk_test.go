@@ -28,12 +28,16 @@ func TestParse(t *testing.T) {
 		want    result
 		err     string
 	}{
-		"answers":         {printed, http.StatusOK, result{27991.12, 0.812, 61.5 * megabytes["MB"]}, ""},
-		"expected 404":    {strings.Replace(printed, "Requests/sec", "  Non-2xx or 3xx responses: 27991\nRequests/sec", 1), http.StatusNotFound, result{27991.12, 0.812, 61.5 * megabytes["MB"]}, ""},
-		"unexpected 404":  {strings.Replace(printed, "Requests/sec", "  Non-2xx or 3xx responses: 3\nRequests/sec", 1), http.StatusOK, result{}, "3 of 27991 answers"},
-		"some 404 of all": {strings.Replace(printed, "Requests/sec", "  Non-2xx or 3xx responses: 3\nRequests/sec", 1), http.StatusNotFound, result{}, "want 27991"},
-		"failed requests": {strings.Replace(printed, "Requests/sec", "  Socket errors: connect 0, read 2, write 0, timeout 0\nRequests/sec", 1), http.StatusOK, result{}, "read 2"},
-		"no result":       {"unable to connect", http.StatusOK, result{}, "no result"},
+		"answers": {printed, http.StatusOK, result{27991.12, 0.812, 61.5 * megabytes["MB"]}, ""},
+		"expected 404": {strings.Replace(printed, "Requests/sec", "  Non-2xx or 3xx responses: 27991\nRequests/sec", 1),
+			http.StatusNotFound, result{27991.12, 0.812, 61.5 * megabytes["MB"]}, ""},
+		"unexpected 404": {strings.Replace(printed, "Requests/sec", "  Non-2xx or 3xx responses: 3\nRequests/sec", 1),
+			http.StatusOK, result{}, "3 of 27991 answers"},
+		"some 404 of all": {strings.Replace(printed, "Requests/sec", "  Non-2xx or 3xx responses: 3\nRequests/sec", 1),
+			http.StatusNotFound, result{}, "want 27991"},
+		"failed requests": {strings.Replace(printed, "Requests/sec",
+			"  Socket errors: connect 0, read 2, write 0, timeout 0\nRequests/sec", 1), http.StatusOK, result{}, "read 2"},
+		"no result": {"unable to connect", http.StatusOK, result{}, "no result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parse(test.printed, test.status)

@@ -41,13 +41,13 @@ type hook struct {
 	url    string
 }
 
-func newHook(t *testing.T, config *rest.Config, namespace, name string) hook {
+func newHook(t *testing.T, config *rest.Config, namespace string) hook {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hook{client: client, url: config.Host + websitesPath("v1beta1", namespace, "/"+name)}
+	return hook{client: client, url: config.Host + websitesPath("v1beta1", namespace, "/kubia")}
 }
 
 // send returns the status code and the response of a request to a subresource.
@@ -86,14 +86,14 @@ func (h hook) must(t *testing.T, method, subresource, body string) (int, map[str
 	return code, object
 }
 
-// patchStatus writes a part of the status as website-controller does.
-func patchStatus(ctx context.Context, t *testing.T, namespace, name string, status any) {
+// patchStatus writes a part of the status of the Website kubia as website-controller does.
+func patchStatus(ctx context.Context, t *testing.T, namespace string, status any) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := framework.Websites(t, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{},
+	if _, err := framework.Websites(t, namespace).Patch(ctx, "kubia", types.MergePatchType, patch, metav1.PatchOptions{},
 		"status"); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestDeployHook(t *testing.T) {
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	config := newUserWithRole(t, namespace, "website-deployer")
 	user := namespace + "-website-deployer"
-	h := newHook(t, config, namespace, "kubia")
+	h := newHook(t, config, namespace)
 	from := framework.AuditLength(t, "website-apiserver")
 	framework.WaitFor(t, "the role is known", func(ctx context.Context) error {
 		if code, object, err := h.send(ctx, http.MethodPost, "/sync", "payload=%7B%7D"); err != nil ||
@@ -143,7 +143,7 @@ func TestDeployHook(t *testing.T) {
 		return errors.New("no such event")
 	})
 
-	viewer := newHook(t, newUserWithRole(t, namespace, "view"), namespace, "kubia")
+	viewer := newHook(t, newUserWithRole(t, namespace, "view"), namespace)
 	framework.WaitFor(t, "a viewer sees the request", func(ctx context.Context) error {
 		if code, object, err := viewer.send(ctx, http.MethodGet, "/sync", ""); err != nil || code != http.StatusOK {
 			return fmt.Errorf("%d %v %w", code, object, err)
@@ -170,7 +170,7 @@ func TestWaitForSync(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := framework.NewNamespace(t)
 			framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
-			h := newHook(t, framework.AdminConfig(t), namespace, "kubia")
+			h := newHook(t, framework.AdminConfig(t), namespace)
 			// website-controller, which observes no commits here, may be faster: it answers two
 			// requests at once, and then one in five seconds.
 			for attempt := 0; ; attempt++ {
@@ -237,7 +237,7 @@ func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResu
 		return a
 	default:
 	}
-	patchStatus(t.Context(), t, namespace, "kubia",
+	patchStatus(t.Context(), t, namespace,
 		map[string]any{"sync": map[string]any{"startedID": requested, "lastCompleted": v1beta1.WebsiteSyncCompletion{
 			ID: requested, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main",
 			Commit: newCommit,
@@ -272,7 +272,7 @@ func TestWebhookOnConnect(t *testing.T) {
 	}
 	framework.DeleteAfter(t, client, configuration.Name)
 
-	h := newHook(t, framework.AdminConfig(t), namespace, "kubia")
+	h := newHook(t, framework.AdminConfig(t), namespace)
 	framework.WaitFor(t, "the webhook denies the request", func(ctx context.Context) error {
 		code, object, err := h.send(ctx, http.MethodPost, "/sync?timeoutSeconds=1", "")
 		if message := fmt.Sprint(object["message"]); err != nil || code < 400 || !strings.Contains(message,
@@ -295,7 +295,7 @@ func TestRollBack(t *testing.T) {
 		return v1beta1.WebsiteRelease{Commit: commit, Subject: subject, Author: "Zoë", Cause: v1beta1.ReleaseCausePoll,
 			PublishedTime: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
 	}
-	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"commit": newCommit,
+	patchStatus(t.Context(), t, namespace, map[string]any{"commit": newCommit,
 		"history": []v1beta1.WebsiteRelease{release(newCommit, "Break the menu", 2), release(oldCommit, "Add a menu", 1)}})
 	rollback := websitesPath("v1beta1", namespace, "/kubia/rollback")
 
@@ -315,7 +315,7 @@ func TestRollBack(t *testing.T) {
 	}
 	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"pin":null}}`)
 
-	editor := newHook(t, newUserWithRole(t, namespace, "edit"), namespace, "kubia")
+	editor := newHook(t, newUserWithRole(t, namespace, "edit"), namespace)
 	framework.WaitFor(t, "an editor may roll back", func(ctx context.Context) error {
 		if code, object, err := editor.send(ctx, http.MethodPost, "/rollback", "{}"); err != nil ||
 			code != http.StatusCreated {
@@ -337,7 +337,7 @@ func TestSyncFlood(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	created := framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
-	h := newHook(t, framework.AdminConfig(t), namespace, "kubia")
+	h := newHook(t, framework.AdminConfig(t), namespace)
 	watching, err := framework.Websites(t, namespace).Watch(t.Context(),
 		metav1.ListOptions{ResourceVersion: created.ResourceVersion})
 	if err != nil {

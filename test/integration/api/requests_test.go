@@ -27,7 +27,7 @@ func mustPublish(t *testing.T, namespace string) {
 		return v1beta1.WebsiteRelease{Commit: commit, Cause: v1beta1.ReleaseCausePoll,
 			PublishedTime: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
 	}
-	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"commit": newCommit,
+	patchStatus(t.Context(), t, namespace, map[string]any{"commit": newCommit,
 		"history": []v1beta1.WebsiteRelease{release(newCommit, 2), release(oldCommit, 1)}})
 }
 

@@ -51,7 +51,7 @@ func TestApplySuspended(t *testing.T) {
 			}
 			apply("")
 			release := map[string]any{"commit": newCommit, "cause": "Poll", "publishedTime": "2026-01-01T00:00:00Z"}
-			patchStatus(ctx, t, namespace, "kubia", map[string]any{"history": []any{release}})
+			patchStatus(ctx, t, namespace, map[string]any{"history": []any{release}})
 			const suspended = "  suspend: true\n"
 			apply(suspended)
 			before, err := websites.Get(ctx, "kubia", metav1.GetOptions{})

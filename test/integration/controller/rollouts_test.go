@@ -123,11 +123,11 @@ func (d *deployments) with(image string) sets.Set[string] {
 	return names
 }
 
-// waitWith waits until these Deployments, and no others, have an image of nginx.
-func (d *deployments) waitWith(t *testing.T, image string, want ...string) {
+// waitUpdated waits until these Deployments, and no others, have the current image of nginx.
+func (d *deployments) waitUpdated(t *testing.T, want ...string) {
 	t.Helper()
-	framework.WaitFor(t, fmt.Sprintf("Deployments %v have %s", want, image), func(context.Context) error {
-		if got := d.with(image); !got.Equal(sets.New(want...)) {
+	framework.WaitFor(t, fmt.Sprintf("Deployments %v have %s", want, currentNginx), func(context.Context) error {
+		if got := d.with(currentNginx); !got.Equal(sets.New(want...)) {
 			return fmt.Errorf("these have: %v", sets.List(got))
 		}
 		return nil
@@ -183,7 +183,7 @@ func TestRolloutsAreLimited(t *testing.T) {
 		return startIn(t, namespace, "--nginx-image="+currentNginx, "--max-concurrent-rollouts=2")
 	}
 	current := limited()
-	recorded.waitWith(t, currentNginx, "w0", "w1")
+	recorded.waitUpdated(t, "w0", "w1")
 	for _, name := range names[2:] {
 		framework.WaitCondition(t, namespace, name, v1beta1.WebsiteProgressing, metav1.ConditionFalse,
 			v1beta1.WebsiteReasonRolloutPending)
@@ -196,7 +196,7 @@ func TestRolloutsAreLimited(t *testing.T) {
 	// What users change is not held up, and does not end the wait of what they leave.
 	framework.Kubectl(t, "patch", "website", "w5", "-n", namespace, "--type=merge", "-p",
 		`{"spec":{"serving":{"fallback":"SPA"}}}`)
-	recorded.waitWith(t, currentNginx, "w0", "w1", "w5")
+	recorded.waitUpdated(t, "w0", "w1", "w5")
 	framework.Kubectl(t, "scale", "website", "w4", "-n", namespace, "--replicas=2")
 	framework.WaitFor(t, "Deployment w4 has two replicas, and the status says so", func(ctx context.Context) error {
 		deployment, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "w4", metav1.GetOptions{})
@@ -209,13 +209,13 @@ func TestRolloutsAreLimited(t *testing.T) {
 		}
 		return err
 	})
-	recorded.waitWith(t, currentNginx, "w0", "w1", "w5")
+	recorded.waitUpdated(t, "w0", "w1", "w5")
 
 	// The next leader learns from the cluster what is in progress.
 	current.Drain(t)
 	limited()
 	nodes.open()
-	recorded.waitWith(t, currentNginx, names...)
+	recorded.waitUpdated(t, names...)
 	for _, name := range names {
 		framework.WaitSettled(t, namespace, name)
 	}

@@ -63,12 +63,14 @@ func parse(options *controller.Options) error {
 	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
 	flags.BoolVar(&options.Quick, "quick", options.Quick, "Measure less")
 	flags.IntVar(&options.Websites, "websites", options.Websites, "The number of Websites that are created at once")
-	flags.IntVar(&options.Flood, "flood", options.Flood, "The number of Websites that are created at once when those are settled")
+	flags.IntVar(&options.Flood, "flood", options.Flood,
+		"The number of Websites that are created at once when those are settled")
 	flags.IntVar(&options.Replicas, "replicas", options.Replicas, "The replicas of all Websites")
 	flags.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
 	flags.DurationVar(&options.Duration, "duration", options.Duration, "How long Websites are changed")
 	flags.StringArrayVar(&options.Contenders, "contender", options.Contenders, "A contender to measure. Can be repeated")
-	flags.StringSliceVar(&options.Scenarios, "scenarios", options.Scenarios, "The scenarios to measure, separated by commas. Those that others need are run in any case")
+	flags.StringSliceVar(&options.Scenarios, "scenarios", options.Scenarios,
+		"The scenarios to measure, separated by commas. Those that others need are run in any case")
 	flags.StringVar(&options.Out, "out", "_artifacts/bench-controller", "The directory of the report")
 	return flags.Parse(os.Args[1:])
 }
