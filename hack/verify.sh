@@ -6,24 +6,31 @@ set -o nounset -o pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "${ROOT}" || exit 1
 failed=()
+skipped=()
+
+# What a check returns that lacks what it needs, which it has printed.
+SKIPPED=100
 
 # Of what compiles and analyzes: see goEnv in hack/devcluster/toolchain.go.
 COMPILER_GOGC=400
 
 # The modules that hold code of this repository. Those beside hack/devcluster only name
 # the versions of programs that are built; hack/kubernetes, hack/coredns and hack/cert-manager also their commands.
-MODULES=(. hack/devcluster hack/images hack/scaffold-controller test test/clients test/clients/wait)
+MODULES=(. hack/devcluster hack/images hack/scaffold-controller hack/tools test test/clients test/clients/wait)
 
 check() {
   local name=$1 start=${SECONDS}
   shift
   echo "=== ${name}"
-  if "$@"; then
-    echo "    ok (${name}, $((SECONDS - start)) s)"
-  else
-    echo "    FAILED (${name})"
-    failed+=("${name}")
-  fi
+  "$@"
+  case $? in
+    0) echo "    ok (${name}, $((SECONDS - start)) s)" ;;
+    "${SKIPPED}") skipped+=("${name}") ;;
+    *)
+      echo "    FAILED (${name})"
+      failed+=("${name}")
+      ;;
+  esac
 }
 
 # Runs a command in each module.
@@ -69,7 +76,7 @@ same_versions() {
       if ($1 in version && version[$1] != $2) { print FILENAME " requires " $1 " " $2 ", another module " version[$1]; differ = 1 }
       version[$1] = $2
     }
-    END { exit differ }' "${MODULES[@]/%//go.mod}" hack/{kubernetes,kwok,tools,sample-apiserver}/go.mod
+    END { exit differ }' "${MODULES[@]/%//go.mod}" hack/{kubernetes,kwok,sample-apiserver}/go.mod
 }
 
 # Names all that generation reads and writes.
@@ -125,6 +132,22 @@ examples() {
   fi
 }
 
+# The vet tool has the checks of go vet as well. Go keeps the results of unchanged packages.
+lint() {
+  (cd hack/tools && go build -o "${ROOT}/bin/lint" ./lint) || return 1
+  in_modules env GOGC="${COMPILER_GOGC}" go vet -vettool="${ROOT}/bin/lint" ./...
+}
+
+# The database is no Go module: a network may have the module proxy and not this.
+vulnerabilities() {
+  (cd hack/tools && go build -o "${ROOT}/bin/govulncheck" golang.org/x/vuln/cmd/govulncheck) || return 1
+  if ! timeout 20 bin/govulncheck -version | grep --quiet '^DB updated:'; then
+    echo "    SKIPPED: no dependency was checked for known vulnerabilities: https://vuln.go.dev is unreachable"
+    return "${SKIPPED}"
+  fi
+  bin/govulncheck ./cmd/...
+}
+
 # register-gen marks names as deprecated that client-gen's code still uses, as
 # everybody who registers a type has to; and generated code is not ours to mend. What is in the
 # cache of staticcheck names the files of the checkout from which it comes.
@@ -135,9 +158,10 @@ staticcheck() {
   in_modules staticcheck_module
 }
 
+# With package comments, which are no default.
 staticcheck_module() {
   local findings status=0
-  findings=$(GOGC=${COMPILER_GOGC} "${ROOT}/bin/staticcheck" ./...) || status=$?
+  findings=$(GOGC=${COMPILER_GOGC} "${ROOT}/bin/staticcheck" -checks=inherit,ST1000 ./...) || status=$?
   # 1 means findings; anything else that it could not do its work.
   if [[ ${status} -gt 1 ]]; then
     echo "${findings}"
@@ -165,8 +189,9 @@ check "modules agree on versions" same_versions
 check "generated code is current" generated
 check "the chart has the manifests" chart
 check "examples match the JSON Schemas" examples
-check "go vet" in_modules env GOGC="${COMPILER_GOGC}" go vet ./...
+check "go vet, dupword and unparam" lint
 check "staticcheck" staticcheck
+check "known vulnerabilities" vulnerabilities
 check "unit tests" unit_tests
 check "fuzz targets" hack/fuzz.sh "${FUZZ_TIME:-10s}"
 
@@ -174,4 +199,7 @@ if [[ ${#failed[@]} -gt 0 ]]; then
   printf 'verify: FAILED: %s\n' "${failed[@]}"
   exit 1
 fi
+for name in ${skipped[@]+"${skipped[@]}"}; do
+  echo "verify: skipped: ${name}"
+done
 echo "verify: everything holds"

@@ -8,6 +8,7 @@ toolchain go1.26.8
 tool (
 	github.com/yannh/kubeconform/cmd/kubeconform
 	golang.org/x/tools/cmd/goimports
+	golang.org/x/vuln/cmd/govulncheck
 	honnef.co/go/tools/cmd/staticcheck
 	k8s.io/code-generator/cmd/client-gen
 	k8s.io/code-generator/cmd/go-to-protobuf
@@ -15,6 +16,12 @@ tool (
 )
 
 require k8s.io/code-generator v0.37.2 // indirect
+
+require (
+	github.com/Abirdcfly/dupword v0.1.8
+	golang.org/x/tools v0.52.0
+	mvdan.cc/unparam v0.0.0-20260823230713-2fa3d841b0c8
+)
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
@@ -30,9 +37,9 @@ require (
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/telemetry v0.0.0-20261009151841-97e8ea77aa2a // indirect
+	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
 	golang.org/x/text v0.43.0 // indirect
-	golang.org/x/tools v0.52.0 // indirect
+	golang.org/x/vuln v1.9.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	k8s.io/apimachinery v0.37.2 // indirect
 	k8s.io/gengo/v2 v2.0.0-20260408192533-25e2208e0dc3 // indirect
