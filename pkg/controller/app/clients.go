@@ -17,8 +17,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
-	"github.com/kubesites/website-apiserver/pkg/controller/website"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
@@ -84,19 +83,19 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 }
 
 // routing returns what hosts are routed with.
-func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *website.RoutingConfig {
+func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *routes.Config {
 	gateway := o.GatewayName()
-	config := &website.RoutingConfig{
-		Router: routing.Config{
+	config := &routes.Config{
+		Watch: routes.WatchConfig{
 			Discovery: discovery.ToDiscoveryInterfaceWithContext(c.watchKube.Discovery()),
 			Gateway:   c.watchGateway, Kube: c.watchKube, Namespace: o.WatchNamespace,
 			DiscoveryPeriod: instruments.DiscoveryPeriod,
 		},
 		Gateway:  c.gateway,
-		Defaults: website.RoutingDefaults{Gateway: gateway, IngressClass: o.DefaultIngressClass},
+		Defaults: routes.Defaults{Gateway: gateway, IngressClass: o.DefaultIngressClass},
 	}
 	if gateway.Namespace != "" {
-		config.Router.GatewayNamespaces = []string{gateway.Namespace}
+		config.Watch.GatewayNamespaces = []string{gateway.Namespace}
 	}
 	return config
 }

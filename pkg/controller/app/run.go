@@ -59,7 +59,7 @@ type Instruments struct {
 	TakeoverReadySeconds int32
 	// AgentKeysPeriod is the period of agentkeys.Config.
 	AgentKeysPeriod time.Duration
-	// DiscoveryPeriod is that of routing.Config.
+	// DiscoveryPeriod is that of routes.WatchConfig.
 	DiscoveryPeriod time.Duration
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
@@ -62,7 +63,7 @@ type Config struct {
 	// Pods reaches the pods to probe. Nil disables commit observation.
 	Pods podprobe.Client
 	// Routing is what hosts are routed with. Nil: they are not routed.
-	Routing *RoutingConfig
+	Routing *routes.Config
 	// PreviewDomain is the domain of previews whose Website names none. Empty: they have no
 	// hosts.
 	PreviewDomain string
@@ -88,7 +89,7 @@ type Controller struct {
 	reconciler *reconciler
 	tracer     tracer
 	keys       *agentkeys.Keys
-	routes     *routes
+	routes     *routes.Routes
 	synced     []cache.InformerSynced
 }
 
@@ -121,6 +122,7 @@ func New(config Config) (*Controller, error) {
 		c.pods.prober = podprobe.New(probing)
 	}
 	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, memory: memory}
+	reporter := events.NewReporter(config.Recorder, memory.events)
 	written := children.NewCache(index)
 	owners := children.Owners{Cached: c.websites, Live: client}
 	ofWebsites, err := children.New(config.Kube, config.ChildInformers, owners)
@@ -130,8 +132,12 @@ func New(config Config) (*Controller, error) {
 	ofWebsites.AddPreviews(written, index, owners)
 	c.handlers.shown = ofWebsites.Shown
 	if config.Routing != nil {
-		c.routes = newRoutes(config.Routing, c.handlers, config.Clock)
-		ofWebsites.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.router.Stores(), owners)
+		c.routes = routes.New(*config.Routing, routes.Controller{
+			Websites: index, Children: ofWebsites, Events: reporter, Queue: c.queue, Clock: config.Clock,
+			ChildHandler: c.handlers.childHandler(resources.DeploymentNameOfRoute), EnqueueOwner: c.handlers.enqueueOwner,
+		})
+		c.handlers.routes = c.routes
+		ofWebsites.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.Stores(), owners)
 	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
@@ -144,7 +150,7 @@ func New(config Config) (*Controller, error) {
 		keys:                 config.Keys,
 		routes:               c.routes,
 		previewDomain:        config.PreviewDomain,
-		events:               events.NewReporter(config.Recorder, memory.events),
+		events:               reporter,
 		statuses:             newStatusReporter(client, written, c.queue, c.tracer, memory),
 		tracer:               c.tracer,
 		clock:                config.Clock,
@@ -159,7 +165,7 @@ func New(config Config) (*Controller, error) {
 		return nil, fmt.Errorf("indexing Websites: %w", err)
 	}
 	if config.Routing != nil {
-		if err := websites.Informer().AddIndexers(routedIndexers(config.Routing.Defaults)); err != nil {
+		if err := websites.Informer().AddIndexers(routes.Indexers(config.Routing.Defaults)); err != nil {
 			return nil, fmt.Errorf("indexing Websites by Gateway: %w", err)
 		}
 	}
@@ -270,7 +276,7 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 	if c.routes != nil {
 		background.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
-			c.routes.run(stop)
+			c.routes.Run(stop)
 		})
 	}
 

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
@@ -29,8 +29,8 @@ type eventHandlers struct {
 	pods          *websitePods
 	queue         *queue.Queue
 	memory        *memory
-	// routesAt returns the HTTPRoutes at a Gateway. It is nil where hosts are not routed.
-	routesAt func(gateway cache.ObjectName) []*gatewayv1.HTTPRoute
+	// routes is nil where hosts are not routed.
+	routes *routes.Routes
 	// shown is called for what a cache shows. It may be nil.
 	shown func(metav1.Object)
 }
@@ -49,7 +49,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if website, ok := object.(*v1beta1.Website); ok {
 				h.see(website)
 				h.pods.want(website)
-				h.enqueueRivals(nil, website)
+				h.routes.EnqueueRivals(nil, website)
 			}
 			h.enqueueOwner(object, queue.Background)
 			h.pods.probeAll(object)
@@ -82,7 +82,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.enqueueOwner(website, queue.Changed)
 			}
 			if before.UID != website.UID || !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) || !before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
-				h.enqueueRivals(before, website)
+				h.routes.EnqueueRivals(before, website)
 			}
 			if !website.DeletionTimestamp.IsZero() {
 				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
@@ -97,7 +97,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			h.enqueueOwner(object, queue.Changed)
 			h.pods.probeAll(object)
 			if website, ok := object.(*v1beta1.Website); ok {
-				h.enqueueRivals(website, nil)
+				h.routes.EnqueueRivals(website, nil)
 				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},

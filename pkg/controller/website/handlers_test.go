@@ -9,9 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -103,11 +106,17 @@ func TestAFloodDoesNotDelayAvailability(t *testing.T) {
 // TestReplacedUnseen: a Website that was deleted and created again while nothing was watched is an update with
 // another UID. It may have to leave its hosts to another Website now.
 func TestReplacedUnseen(t *testing.T) {
-	hosts := func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf("www.example.com") }
+	hosts := func(w *v1beta1.Website) { w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "www.example.com"}} }
 	again := newWebsite(withName("first"), hosts)
 	f := newFixture(t, again, newWebsite(withName("second"), hosts))
 	queue := f.controller.queue
 	queue.Running.Store(true)
+	websites := f.websiteInformers.Website().V1beta1().Websites().Informer()
+	if err := websites.AddIndexers(routes.Indexers(routes.Defaults{})); err != nil {
+		t.Fatal(err)
+	}
+	watched := routes.WatchConfig{Gateway: gatewayfake.NewClientset(), Kube: f.kube}
+	f.controller.handlers.routes = routes.New(routes.Config{Watch: watched}, routes.Controller{Websites: websites.GetIndexer(), Queue: queue, Clock: clock.RealClock{}})
 	before := again.DeepCopy()
 	before.UID = "of-before"
 	f.controller.handlers.websiteHandler().OnUpdate(before, again)

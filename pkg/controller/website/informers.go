@@ -24,12 +24,6 @@ const (
 	// byDeploymentName indexes Websites by the name that they claim. Several may
 	// claim one; those that lost are looked up here when the name comes free.
 	byDeploymentName = "namespace/deploymentName"
-	// byHost indexes Websites by their hosts, over all namespaces.
-	byHost = "host"
-	// byRouted has the Websites with routes, under "".
-	byRouted = "routed"
-	// byGateway indexes the Websites with routes by their Gateways, over all namespaces.
-	byGateway = "gateway"
 	// byWebsite indexes pods by the Website that their labels name.
 	byWebsite = "namespace/website"
 )
@@ -113,35 +107,7 @@ func websiteIndexers() cache.Indexers {
 			}
 			return []string{claimOf(website.Namespace, resources.DeploymentName(website))}, nil
 		},
-		byHost: func(obj any) ([]string, error) {
-			website, ok := obj.(*v1beta1.Website)
-			if !ok {
-				return nil, nil
-			}
-			return resources.HostNames(website), nil
-		},
-		byRouted: func(obj any) ([]string, error) {
-			if website, ok := obj.(*v1beta1.Website); ok && hasRoutes(website) {
-				return []string{""}, nil
-			}
-			return nil, nil
-		},
 	}
-}
-
-// routedIndexers are those of the Website informer where hosts are routed.
-func routedIndexers(defaults RoutingDefaults) cache.Indexers {
-	return cache.Indexers{byGateway: func(obj any) ([]string, error) {
-		website, ok := obj.(*v1beta1.Website)
-		if !ok || !hasRoutes(website) {
-			return nil, nil
-		}
-		var keys []string
-		for _, gateway := range defaults.gatewaysOf(website) {
-			keys = append(keys, gateway.String())
-		}
-		return keys, nil
-	}}
 }
 
 // podIndexers are those of the pod informer.
@@ -164,46 +130,5 @@ func claimOf(namespace, deploymentName string) string {
 
 // claimants returns the Websites that claim a deployment name.
 func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1.Website {
-	return indexedWebsites(index, byDeploymentName, claimOf(namespace, deploymentName))
-}
-
-// oldestWithHost returns the oldest other Website with a host if it is older than this one,
-// or nil.
-func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) *v1beta1.Website {
-	holder := holderOf(index, host)
-	if holder == nil || holder.UID == website.UID || !api.IsOlder(holder, website) {
-		return nil
-	}
-	return holder
-}
-
-// holderOf returns the Website that has a host, the oldest, or nil. One that is being deleted
-// gives its hosts up.
-func holderOf(index cache.Indexer, host string) *v1beta1.Website {
-	return oldestOf(indexedWebsites(index, byHost, host))
-}
-
-// oldestOf returns the oldest Website that is not being deleted, or nil.
-func oldestOf(websites []*v1beta1.Website) *v1beta1.Website {
-	var oldest *v1beta1.Website
-	for _, website := range websites {
-		if website.DeletionTimestamp.IsZero() && (oldest == nil || api.IsOlder(website, oldest)) {
-			oldest = website
-		}
-	}
-	return oldest
-}
-
-func indexedWebsites(index cache.Indexer, name, value string) []*v1beta1.Website {
-	indexed, err := index.ByIndex(name, value)
-	if err != nil {
-		return nil // Only an index that does not exist is an error, and New made it.
-	}
-	var websites []*v1beta1.Website
-	for _, obj := range indexed {
-		if website, ok := obj.(*v1beta1.Website); ok {
-			websites = append(websites, website)
-		}
-	}
-	return websites
+	return children.Indexed[*v1beta1.Website](index, byDeploymentName, claimOf(namespace, deploymentName))
 }

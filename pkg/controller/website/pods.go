@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -61,17 +62,7 @@ func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 
 // labelled returns the pods whose labels name a Website.
 func (p *websitePods) labelled(website metav1.Object) []*corev1.Pod {
-	indexed, err := p.index.ByIndex(byWebsite, cache.MetaObjectToName(website).String())
-	if err != nil {
-		return nil // Only an index that does not exist is an error, and New made it.
-	}
-	var pods []*corev1.Pod
-	for _, obj := range indexed {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
+	return children.Indexed[*corev1.Pod](p.index, byWebsite, cache.MetaObjectToName(website).String())
 }
 
 // probe has a pod probed if it is one of a Website that exists. That its labels

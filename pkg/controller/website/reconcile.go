@@ -17,6 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -36,7 +37,7 @@ type reconciler struct {
 	keys       *agentkeys.Keys
 
 	// routes is nil where hosts are not routed.
-	routes *routes
+	routes *routes.Routes
 	// previewDomain is the domain of previews whose Website names none, or empty.
 	previewDomain string
 
@@ -98,7 +99,7 @@ func (r *reconciler) forget(key cache.ObjectName) {
 	r.memory.forget(key)
 	r.rollouts.Forget(key)
 	r.pods.unwant(key)
-	r.routes.forget(key)
+	r.routes.Forget(key)
 }
 
 // reconcileChildren returns what it has found or made, for the status: nil when it
@@ -137,6 +138,15 @@ func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Web
 		problems = append(problems, p)
 	}
 	return found, desired, problems
+}
+
+func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (p *problem.Problem) {
+	if found == nil || !r.routes.Concern(found.Website) {
+		return nil
+	}
+	ctx, end := r.tracer.startStep(ctx, stepRoutes)
+	defer func() { end(p) }()
+	return r.routes.Reconcile(ctx, found, &r.memory.of(found.Website).handover)
 }
 
 // joinTaken has one problem name all children whose names are taken. The first of them keeps the others from being

@@ -208,7 +208,9 @@ func TestCommitsAreWrittenAtARate(t *testing.T) {
 // a user has to have its hosts routed.
 func TestHostsDeadlineIsReported(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
-	website := newWebsite(func(w *v1beta1.Website) { w.Generation, w.Spec.Hosts = 1, hostsOf("shop.example.com") })
+	website := newWebsite(func(w *v1beta1.Website) {
+		w.Generation, w.Spec.Hosts = 1, []v1beta1.WebsiteHost{{Name: "shop.example.com"}}
+	})
 	var alarmed *alarm
 	start := func() *fixture {
 		f := newFixtureAt(t, clock, website)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,15 +108,8 @@ func (c *ConfigMaps) HoldsAny(website *v1beta1.Website) bool {
 
 // named returns the cached nginx configurations with the deployment name of a Website.
 func (c *ConfigMaps) named(website *v1beta1.Website) []*corev1.ConfigMap {
-	indexed, err := c.index.ByIndex(byDeploymentName, cache.NewObjectName(website.Namespace, resources.DeploymentName(website)).String())
-	if err != nil {
-		return nil // Only an index that does not exist is an error, and newConfigMaps made it.
-	}
-	var configMaps []*corev1.ConfigMap
-	for _, obj := range indexed {
-		if configMap, ok := obj.(*corev1.ConfigMap); ok && !resources.IsAgentConfigMap(configMap.Name) {
-			configMaps = append(configMaps, configMap)
-		}
-	}
-	return configMaps
+	key := cache.NewObjectName(website.Namespace, resources.DeploymentName(website)).String()
+	return slices.DeleteFunc(Indexed[*corev1.ConfigMap](c.index, byDeploymentName, key), func(configMap *corev1.ConfigMap) bool {
+		return resources.IsAgentConfigMap(configMap.Name)
+	})
 }

@@ -49,13 +49,9 @@ func (c *ConfigMaps) TemplateHash(deployment *appsv1.Deployment) string {
 		return ""
 	}
 	for _, name := range templateConfigMaps(&deployment.Spec.Template.Spec) {
-		indexed, err := c.replicaSets.ByIndex(byConfigMap, cache.NewObjectName(deployment.Namespace, name).String())
-		if err != nil {
-			return "" // Only an index that does not exist is an error, and newConfigMaps made it.
-		}
-		for _, obj := range indexed {
-			replicaSet, ok := obj.(*ReplicaSet)
-			if !ok || replicaSet.Revision != revision {
+		key := cache.NewObjectName(deployment.Namespace, name).String()
+		for _, replicaSet := range Indexed[*ReplicaSet](c.replicaSets, byConfigMap, key) {
+			if replicaSet.Revision != revision {
 				continue
 			}
 			if hash, ok := strings.CutPrefix(replicaSet.Name, deployment.Name+"-"); ok {

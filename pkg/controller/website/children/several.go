@@ -36,6 +36,21 @@ func OwnerKey(namespace string, uid types.UID) string {
 	return cache.NewObjectName(namespace, string(uid)).String()
 }
 
+// Indexed returns the objects of an index with a value.
+func Indexed[T any](indexer cache.Indexer, name, value string) []T {
+	indexed, err := indexer.ByIndex(name, value)
+	if err != nil {
+		return nil // Only an index that does not exist is an error.
+	}
+	var objects []T
+	for _, obj := range indexed {
+		if object, ok := obj.(T); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
 // Several is a Kind of which a Website has any number of children.
 type Several[T Object, A ApplyConfiguration[A]] struct {
 	*Kind[T, A]
@@ -48,16 +63,7 @@ func newSeveral[T Object, A ApplyConfiguration[A]](kind *Kind[T, A], indexer cac
 
 // Of returns the children of a Website by the cache, in the order of their names.
 func (s *Several[T, A]) Of(website *v1beta1.Website) []T {
-	indexed, err := s.indexer.ByIndex(ByOwner, OwnerKey(website.Namespace, website.UID))
-	if err != nil {
-		return nil // Only an index that does not exist is an error.
-	}
-	var children []T
-	for _, obj := range indexed {
-		if child, ok := obj.(T); ok {
-			children = append(children, child)
-		}
-	}
+	children := Indexed[T](s.indexer, ByOwner, OwnerKey(website.Namespace, website.UID))
 	slices.SortFunc(children, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return children
 }

@@ -55,14 +55,8 @@ func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) 
 			continue
 		}
 		key := children.OwnerKey(website.GetNamespace(), website.GetUID())
-		owned, err := kind.store.children.ByIndex(children.ByOwner, key)
-		if err != nil {
-			return nil // Only an index that does not exist is an error, and newStore made it.
-		}
-		for _, obj := range owned {
-			if child, ok := obj.(*metav1.PartialObjectMetadata); ok {
-				names = append(names, child.Name)
-			}
+		for _, child := range children.Indexed[*metav1.PartialObjectMetadata](kind.store.children, children.ByOwner, key) {
+			names = append(names, child.Name)
 		}
 	}
 	slices.Sort(names)

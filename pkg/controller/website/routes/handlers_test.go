@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -17,30 +18,29 @@ import (
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 // routeHandlers are event handlers over an index that a test fills.
 type routeHandlers struct {
 	*testing.T
-	*eventHandlers
-	routes cache.Indexer
+	*Routes
 }
 
-func newRouteHandlers(t *testing.T, defaults RoutingDefaults, websites ...*v1beta1.Website) *routeHandlers {
+func newRouteHandlers(t *testing.T, defaults Defaults, websites ...*v1beta1.Website) *routeHandlers {
 	t.Helper()
-	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, websiteIndexers())
-	if err := index.AddIndexers(routedIndexers(defaults)); err != nil {
-		t.Fatal(err)
-	}
-	kube := fake.NewClientset()
-	router := routing.New(routing.Config{Discovery: kube.Discovery(), Gateway: gatewayfake.NewClientset(), Kube: kube, Clock: clock.RealClock{}}, routing.Handlers{Trim: trim, Children: cache.ResourceEventHandlerFuncs{}})
-	h := &routeHandlers{T: t, routes: router.Stores().HTTPRoutes, eventHandlers: &eventHandlers{
-		websiteLister: websitelisters.NewWebsiteLister(index), websiteIndex: index, routesAt: router.RoutesAt, queue: queue.New(clock.RealClock{}),
-	}}
+	index, kube := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(defaults)), fake.NewClientset()
+	work := queue.New(clock.RealClock{})
+	watched := WatchConfig{Discovery: discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()), Gateway: gatewayfake.NewClientset(), Kube: kube}
+	h := &routeHandlers{T: t, Routes: New(Config{Watch: watched, Defaults: defaults}, Controller{
+		Websites: index, Queue: work, Clock: clock.RealClock{}, ChildHandler: cache.ResourceEventHandlerFuncs{},
+		EnqueueOwner: func(child metav1.Object, p queue.Priority) {
+			key, _, _ := children.OwnerOf(child)
+			work.EnqueueAs(key, p)
+		},
+	})}
 	t.Cleanup(h.queue.ShutDown)
 	h.queue.Running.Store(true)
 	for _, website := range websites {
@@ -51,14 +51,14 @@ func newRouteHandlers(t *testing.T, defaults RoutingDefaults, websites ...*v1bet
 
 // set has the index show a Website.
 func (h *routeHandlers) set(website *v1beta1.Website) {
-	if err := h.websiteIndex.Update(website); err != nil {
+	if err := h.websites.Update(website); err != nil {
 		h.Fatal(err)
 	}
 }
 
 // unset has the index show that a Website is gone.
 func (h *routeHandlers) unset(website *v1beta1.Website) {
-	if err := h.websiteIndex.Delete(website); err != nil {
+	if err := h.websites.Delete(website); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -95,11 +95,11 @@ func TestGatewayEvents(t *testing.T) {
 	removed := hosted("a", "removed", 1)
 	removed.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: host}}
 	moved := through(hosted("b", "moved", 1, host), "b", "edge")
-	h := newRouteHandlers(t, RoutingDefaults{Gateway: cache.NewObjectName("infra", "public")},
+	h := newRouteHandlers(t, Defaults{Gateway: cache.NewObjectName("infra", "public")},
 		hosted("a", "default", 1, host), hosted("a", "none", 1), byClass, removed, moved,
 		through(hosted("a", "own", 1, host), "", "edge"), through(hosted("b", "named", 1, host), "a", "edge"),
 		through(through(hosted("d", "two", 1, host), "", "edge"), "a", "edge"))
-	if err := h.routes.Add(&gatewayv1.HTTPRoute{
+	if err := h.Stores().HTTPRoutes.Add(&gatewayv1.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "moved", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: resources.Kind, Name: "moved", UID: moved.UID, Controller: ptr.To(true)}}},
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{
@@ -123,7 +123,7 @@ func TestGatewayEvents(t *testing.T) {
 		for event, send := range map[string]func(){
 			"created": func() { handler.OnAdd(gateway, false) },
 			"changed": func() { handler.OnUpdate(gateway, changed) },
-			"deleted": func() { handler.OnDelete(cache.DeletedFinalStateUnknown{Obj: gateway}) },
+			"deleted": func() { handler.OnDelete(cache.DeletedFinalStateUnknown{Key: test.namespace + "/" + test.name, Obj: gateway}) },
 		} {
 			send()
 			if got := h.queued(); got != test.want {
@@ -173,17 +173,17 @@ func TestRivals(t *testing.T) {
 		"the holder gets one more host": {hosted("a", "w", 9, x), hosted("a", "w", 9, x, "z.example.com"), []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newRouteHandlers(t, RoutingDefaults{}, test.rivals...)
+			h := newRouteHandlers(t, Defaults{}, test.rivals...)
 			if test.after != nil {
 				h.set(test.after)
 			}
-			h.enqueueRivals(test.before, test.after)
+			h.EnqueueRivals(test.before, test.after)
 			if got := h.queued(); got != test.want {
 				t.Errorf("queued are %q, want %q", got, test.want)
 			}
 			h.queue.Running.Store(false)
-			h.websiteIndex = nil // It is not read.
-			h.enqueueRivals(test.before, test.after)
+			h.websites = nil // It is not read.
+			h.EnqueueRivals(test.before, test.after)
 		})
 	}
 }
@@ -205,7 +205,7 @@ func TestRivalsOfLaterStates(t *testing.T) {
 		"deleted and created again":         {[][2]*v1beta1.Website{{old, nil}, {nil, old}}, "a/r"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newRouteHandlers(t, RoutingDefaults{}, rival)
+			h := newRouteHandlers(t, Defaults{}, rival)
 			for _, event := range test.events {
 				if event[0] != nil {
 					h.unset(event[0])
@@ -215,7 +215,7 @@ func TestRivalsOfLaterStates(t *testing.T) {
 				}
 			}
 			for _, event := range test.events {
-				h.enqueueRivals(event[0], event[1])
+				h.EnqueueRivals(event[0], event[1])
 			}
 			if got := h.queued(); got != test.want {
 				t.Errorf("queued are %q, want %q", got, test.want)
@@ -230,25 +230,22 @@ func TestManyRivals(t *testing.T) {
 	for i := range 64 {
 		hosts = append(hosts, fmt.Sprintf("%d.example.com", i))
 	}
-	h := newRouteHandlers(t, RoutingDefaults{})
+	h := newRouteHandlers(t, Defaults{})
 	for i := range 100 {
 		h.set(hosted("a", fmt.Sprint(i), 200-i, hosts...))
 	}
-	handler := h.websiteHandler()
-	h.pods = &websitePods{index: cache.NewIndexer(cache.MetaNamespaceKeyFunc, podIndexers()), websites: h.websiteLister, queue: h.queue}
-	h.memory = newMemory(clock.RealClock{})
 	before := hosted("a", "50", 150, hosts...)
 	after := hosted("a", "50", 150, hosts[1:]...)
 	after.Generation++
 	h.set(after)
-	handler.OnUpdate(before, after)
-	if got := h.queued(); got != "a/50" {
-		t.Errorf("queued are %q, want the one that has changed", got)
+	h.EnqueueRivals(before, after)
+	if got := h.queued(); got != "" {
+		t.Errorf("queued are %q, want none", got)
 	}
 	after = hosted("a", "0", 200)
 	h.set(after)
-	handler.OnUpdate(hosted("a", "0", 200, hosts...), after)
-	if got := len(strings.Fields(h.queued())); got != 100 {
-		t.Errorf("%d are queued when the one that has the hosts gives them up, want all", got)
+	h.EnqueueRivals(hosted("a", "0", 200, hosts...), after)
+	if got := len(strings.Fields(h.queued())); got != 99 {
+		t.Errorf("%d are queued when the one that has the hosts gives them up, want all others", got)
 	}
 }

@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"strings"
@@ -72,7 +72,7 @@ func TestObstacle(t *testing.T) {
 				former := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{Name: "former"}, Conditions: conditions("!Accepted")}
 				route.Status.Parents = append(route.Status.Parents, former)
 			}
-			found := Obstacle([]*gatewayv1.Gateway{gateway}, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
+			found := obstacleOf([]*gatewayv1.Gateway{gateway}, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
 			switch {
 			case found == nil && test.reason != "", found != nil && (found.Reason != test.reason || found.Pending != test.pending || !strings.Contains(found.Message, test.message)):
 				t.Errorf("obstacle %+v, want %s (%q), pending %t", found, test.reason, test.message, test.pending)
@@ -83,15 +83,15 @@ func TestObstacle(t *testing.T) {
 
 func TestIngressObstacle(t *testing.T) {
 	ingress := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "site"}}
-	if found := IngressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no class") {
+	if found := ingressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no class") {
 		t.Errorf("without a class: %+v", found)
 	}
 	ingress.Spec.IngressClassName = new("nginx")
-	if found := IngressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no address") {
+	if found := ingressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no address") {
 		t.Errorf("without an address: %+v", found)
 	}
 	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "10.0.0.1"}}
-	if found := IngressObstacle(ingress); found != nil {
+	if found := ingressObstacle(ingress); found != nil {
 		t.Errorf("with an address: %+v", found)
 	}
 }

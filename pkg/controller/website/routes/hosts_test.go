@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ import (
 // TestOldestHasTheHost: over all namespaces, by age and then by name.
 func TestOldestHasTheHost(t *testing.T) {
 	const host = "shop.example.com"
-	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, websiteIndexers())
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(Defaults{}))
 	add := func(namespace, name string, age time.Duration, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		website := newWebsite(append(tweaks, func(w *v1beta1.Website) {
 			w.Namespace, w.Name, w.UID = namespace, name, types.UID(namespace+"/"+name)
@@ -70,13 +70,4 @@ func TestIsStarting(t *testing.T) {
 			}
 		})
 	}
-}
-
-// hostsOf returns hosts with the role Alias.
-func hostsOf(names ...string) []v1beta1.WebsiteHost {
-	var hosts []v1beta1.WebsiteHost
-	for _, name := range names {
-		hosts = append(hosts, v1beta1.WebsiteHost{Name: name, Role: v1beta1.HostRoleAlias})
-	}
-	return hosts
 }

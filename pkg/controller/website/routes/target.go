@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	networkingv1 "k8s.io/api/networking/v1"

@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"fmt"
@@ -100,8 +100,11 @@ func (s *store) clear() {
 	}
 }
 
-// byGateway indexes HTTPRoutes by the Gateways that they name.
-const byGateway = "gateway"
+// trimChild keeps of a child what is read of it.
+func trimChild(obj any) (any, error) {
+	children.Trim(obj)
+	return obj, nil
+}
 
 func httpRouteIndexers() cache.Indexers {
 	indexers := children.IndexByOwner()

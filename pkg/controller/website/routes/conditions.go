@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"fmt"
@@ -41,9 +41,9 @@ var (
 	}
 )
 
-// Obstacle returns what the conditions of Gateways and of the children of a Website say
+// obstacleOf returns what the conditions of Gateways and of the children of a Website say
 // against requests reaching the site, or nil. What is wrong comes before what is pending.
-func Obstacle(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes []*gatewayv1.HTTPRoute) *status.Obstacle {
+func obstacleOf(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes []*gatewayv1.HTTPRoute) *status.Obstacle {
 	var pending *status.Obstacle
 	for _, found := range slices.Concat(gatewayObstacles(gateways), setObstacles(sets), routeObstacles(routes)) {
 		switch {
@@ -128,9 +128,9 @@ func obstacle(what string, generation int64, conditions []metav1.Condition, expe
 	return nil
 }
 
-// IngressObstacle returns what the status of an Ingress says against requests reaching the
+// ingressObstacle returns what the status of an Ingress says against requests reaching the
 // site, or nil. Its controller reports an address, and nothing else.
-func IngressObstacle(ingress *networkingv1.Ingress) *status.Obstacle {
+func ingressObstacle(ingress *networkingv1.Ingress) *status.Obstacle {
 	switch {
 	case len(ingress.Status.LoadBalancer.Ingress) > 0:
 		return nil

@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"slices"
@@ -7,22 +7,20 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Children are the children of a Website that route its hosts.
-type Children struct {
+// routedChildren are the children of a Website that route its hosts.
+type routedChildren struct {
 	HTTPRoutes []*gatewayv1.HTTPRoute
 	Ingresses  []*networkingv1.Ingress
 }
 
 // Hosts returns the hosts that the children route.
-func (c Children) Hosts() []string {
+func (c routedChildren) Hosts() []string {
 	var hosts []string
 	for _, route := range c.HTTPRoutes {
-		for _, host := range route.Spec.Hostnames {
-			hosts = append(hosts, string(host))
-		}
+		hosts = append(hosts, httpRouteHosts(route)...)
 	}
 	for _, ingress := range c.Ingresses {
-		hosts = append(hosts, HostsOfIngress(ingress)...)
+		hosts = append(hosts, hostsOfIngress(ingress)...)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
@@ -30,7 +28,7 @@ func (c Children) Hosts() []string {
 
 // Accept reports whether the controller of a Gateway or an Ingress routes a host by the
 // children: all of them that have it.
-func (c Children) Accept(host string) bool {
+func (c routedChildren) Accept(host string) bool {
 	routed := false
 	for _, route := range c.HTTPRoutes {
 		if !slices.Contains(route.Spec.Hostnames, gatewayv1.Hostname(host)) {
@@ -44,10 +42,10 @@ func (c Children) Accept(host string) bool {
 		routed = true
 	}
 	for _, ingress := range c.Ingresses {
-		if !slices.Contains(HostsOfIngress(ingress), host) {
+		if !slices.Contains(hostsOfIngress(ingress), host) {
 			continue
 		}
-		if IngressObstacle(ingress) != nil {
+		if ingressObstacle(ingress) != nil {
 			return false
 		}
 		routed = true
@@ -55,8 +53,8 @@ func (c Children) Accept(host string) bool {
 	return routed
 }
 
-// HostsOfIngress returns the hosts of the rules of an Ingress.
-func HostsOfIngress(ingress *networkingv1.Ingress) []string {
+// hostsOfIngress returns the hosts of the rules of an Ingress.
+func hostsOfIngress(ingress *networkingv1.Ingress) []string {
 	var hosts []string
 	for _, rule := range ingress.Spec.Rules {
 		hosts = append(hosts, rule.Host)

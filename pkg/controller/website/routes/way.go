@@ -1,37 +1,23 @@
-package website
+package routes
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
-	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// RoutingDefaults is what the flags say about the routing of hosts.
-type RoutingDefaults struct {
-	// Gateway routes the hosts of Websites that name nothing else. The zero value: none.
-	Gateway cache.ObjectName
-	// IngressClass does so where there is no Gateway; empty for the default of the cluster.
-	IngressClass string
-}
-
 // gatewaysOf returns the Gateways that are to route the hosts of a Website, in the order of their names.
-func (d RoutingDefaults) gatewaysOf(website *v1beta1.Website) []cache.ObjectName {
+func (d Defaults) gatewaysOf(website *v1beta1.Website) []cache.ObjectName {
 	var names []cache.ObjectName
 	for _, parent := range website.Spec.Routing.ParentRefs {
 		names = append(names, gatewayOf(website, parent))
@@ -62,66 +48,6 @@ func sectionsOf(website *v1beta1.Website, gateway cache.ObjectName) []string {
 	return sections
 }
 
-// RoutingConfig is what hosts are routed with.
-type RoutingConfig struct {
-	// Router watches what routes hosts, with clients of its own.
-	Router routing.Config
-	// Gateway writes the children of Gateway API.
-	Gateway gatewayclient.Interface
-	// Defaults are for Websites that say nothing.
-	Defaults RoutingDefaults
-	// Resolver and Dial are for the requests to hosts. Default: those of the process.
-	Resolver routeprobe.Resolver
-	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
-}
-
-// newRoutes returns what routes hosts, with event handlers that queue Websites.
-func newRoutes(config *RoutingConfig, handlers *eventHandlers, clock clock.WithTicker) *routes {
-	if config.Router.Clock == nil {
-		config.Router.Clock = clock
-	}
-	router := routing.New(config.Router, routing.Handlers{
-		Children: handlers.childHandler(resources.DeploymentNameOfRoute),
-		Gateways: handlers.gatewayHandler(),
-		Changed:  handlers.enqueueRouted,
-		Trim:     trim,
-	})
-	handlers.routesAt = router.RoutesAt
-	return &routes{
-		router: router,
-		prober: routeprobe.New(routeprobe.Config{
-			Changed: func(key cache.ObjectName) { handlers.queue.Enqueue(key) },
-			Clock:   clock, Resolver: config.Resolver, Dial: config.Dial,
-		}),
-		defaults: config.Defaults,
-	}
-}
-
-// routes is what routes hosts in the cluster.
-type routes struct {
-	router   *routing.Router
-	prober   *routeprobe.Prober
-	defaults RoutingDefaults
-}
-
-// forget ends the probes of a Website that is gone.
-func (r *routes) forget(key cache.ObjectName) {
-	if r != nil {
-		r.prober.Forget(key)
-	}
-}
-
-// run watches and probes until the context ends.
-func (r *routes) run(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.prober.Run(ctx)
-	}()
-	r.router.Run(ctx)
-	<-done
-}
-
 // way is in which way hosts are routed: by Gateways or, without one, by an Ingress.
 type way struct {
 	gateways     []resources.Gateway
@@ -131,7 +57,7 @@ type way struct {
 func (w way) isIngress() bool { return len(w.gateways) == 0 }
 
 // choose returns the way of a Website, which is false if there is none, and what is missing of it, or nil.
-func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, bool, *status.Obstacle) {
+func (r *Routes) choose(website *v1beta1.Website, state clusterState) (way, bool, *status.Obstacle) {
 	spec, names := website.Spec.Routing, r.defaults.gatewaysOf(website)
 	switch {
 	case spec.IngressClassName != "":
@@ -144,7 +70,7 @@ func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, boo
 	var chosen way
 	var missing *status.Obstacle
 	for _, name := range names {
-		gateway, watched := r.router.Gateway(name.Namespace, name.Name)
+		gateway, watched := r.router.gateway(name.Namespace, name.Name)
 		if gateway == nil {
 			missing = cmp.Or(missing, notFound(name, watched))
 			continue

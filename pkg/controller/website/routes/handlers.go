@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	"cmp"
@@ -11,21 +11,63 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
+const (
+	// byHost indexes Websites by their hosts, over all namespaces.
+	byHost = "host"
+	// byRouted has the Websites with routes, under "".
+	byRouted = "routed"
+	// byGateway indexes HTTPRoutes and the Websites with routes by their Gateways, over all namespaces.
+	byGateway = "gateway"
+)
+
+// Indexers are those of the cache of Websites.
+func Indexers(defaults Defaults) cache.Indexers {
+	indexers := cache.Indexers{}
+	for name, of := range map[string]func(*v1beta1.Website) []string{
+		byHost: resources.HostNames,
+		byRouted: func(website *v1beta1.Website) []string {
+			if !hasRoutes(website) {
+				return nil
+			}
+			return []string{""}
+		},
+		byGateway: func(website *v1beta1.Website) (keys []string) {
+			if !hasRoutes(website) {
+				return nil
+			}
+			for _, gateway := range defaults.gatewaysOf(website) {
+				keys = append(keys, gateway.String())
+			}
+			return keys
+		},
+	} {
+		indexers[name] = func(obj any) ([]string, error) {
+			website, ok := obj.(*v1beta1.Website)
+			if !ok {
+				return nil, nil
+			}
+			return of(website), nil
+		}
+	}
+	return indexers
+}
+
 // gatewayHandler queues the Websites of a Gateway that changes in a way that is read
 // here. How many routes each listener has is not: it changes with every Website. Those of the
 // first list need not be queued, because all Websites with routes are after it.
-func (h *eventHandlers) gatewayHandler() cache.ResourceEventHandler {
+func (r *Routes) gatewayHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if !initial {
-				h.enqueueRoutedBy(obj)
+				r.enqueueRoutedBy(obj)
 			}
 		},
-		DeleteFunc: h.enqueueRoutedBy,
+		DeleteFunc: r.enqueueRoutedBy,
 		UpdateFunc: func(previous, obj any) {
 			before, ok := previous.(*gatewayv1.Gateway)
 			after, isGateway := obj.(*gatewayv1.Gateway)
@@ -34,45 +76,44 @@ func (h *eventHandlers) gatewayHandler() cache.ResourceEventHandler {
 				apiequality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses) {
 				return
 			}
-			h.enqueueRoutedBy(after)
+			r.enqueueRoutedBy(after)
 		},
 	}
 }
 
 // enqueueRoutedBy queues the Websites whose hosts a Gateway routes, or is to route, and those that still have
 // routes at it because it was to do so before.
-func (h *eventHandlers) enqueueRoutedBy(obj any) {
-	gateway, ok := withoutTombstone(obj)
-	if !ok || !h.queue.Running.Load() {
+func (r *Routes) enqueueRoutedBy(obj any) {
+	key, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil || !r.queue.Running.Load() {
 		return
 	}
-	key := cache.MetaObjectToName(gateway)
-	for _, website := range indexedWebsites(h.websiteIndex, byGateway, key.String()) {
-		h.queue.Enqueue(cache.MetaObjectToName(website))
+	for _, website := range children.Indexed[*v1beta1.Website](r.websites, byGateway, key.String()) {
+		r.queue.Enqueue(cache.MetaObjectToName(website))
 	}
-	for _, route := range h.routesAt(key) {
-		h.enqueueOwner(route, queue.Background)
+	for _, route := range r.router.routesAt(key) {
+		r.enqueueOwner(route, queue.Background)
 	}
 }
 
 // enqueueRouted queues the Websites that have routes, or are to have some.
-func (h *eventHandlers) enqueueRouted() {
-	for _, website := range indexedWebsites(h.websiteIndex, byRouted, "") {
-		h.queue.Enqueue(cache.MetaObjectToName(website))
+func (r *Routes) enqueueRouted() {
+	for _, website := range children.Indexed[*v1beta1.Website](r.websites, byRouted, "") {
+		r.queue.Enqueue(cache.MetaObjectToName(website))
 	}
 }
 
-// enqueueRivals queues the other Websites for which a change of this one changes which Website has a host. What this
+// EnqueueRivals queues the other Websites for which a change of this one changes which Website has a host. What this
 // one was before or is after the change may be nil.
-func (h *eventHandlers) enqueueRivals(before, after *v1beta1.Website) {
-	if !h.queue.Running.Load() {
+func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
+	if r == nil || !r.queue.Running.Load() {
 		return // Otherwise each Website of the first list is compared with all others.
 	}
 	this := cmp.Or(after, before)
 	queued := sets.New[cache.ObjectName]()
 	for _, host := range contestedHosts(before, after) {
 		// The index may show a later state of this Website, whose event follows.
-		rivals := slices.DeleteFunc(indexedWebsites(h.websiteIndex, byHost, host), func(website *v1beta1.Website) bool {
+		rivals := slices.DeleteFunc(children.Indexed[*v1beta1.Website](r.websites, byHost, host), func(website *v1beta1.Website) bool {
 			return website.Namespace == this.Namespace && website.Name == this.Name
 		})
 		oldest := oldestOf(rivals)
@@ -84,7 +125,7 @@ func (h *eventHandlers) enqueueRivals(before, after *v1beta1.Website) {
 			// The status of Websites of other namespaces does not say which one has the host.
 			if key := cache.MetaObjectToName(rival); !queued.Has(key) && (isIn(former, rival.Namespace) || isIn(holder, rival.Namespace)) {
 				queued.Insert(key)
-				h.queue.Enqueue(key)
+				r.queue.Enqueue(key)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func TestHandover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(testNow)
 			website := websiteIn("former")
-			index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, websiteIndexers())
+			index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(Defaults{}))
 			stores := children.RouteStores{}
 			for _, store := range []*cache.Indexer{&stores.HTTPRoutes, &stores.ListenerSets, &stores.Ingresses} {
 				*store = cache.NewIndexer(cache.MetaNamespaceKeyFunc, children.IndexByOwner())
@@ -89,17 +89,14 @@ func TestHandover(t *testing.T) {
 				route.Namespace = cmp.Or(test.elsewhere, route.Namespace)
 				add(stores.HTTPRoutes, route)
 			}
-			r := &reconciler{
-				websiteIndex: index, children: &children.Children{}, clock: clock,
-				routes: &routes{}, memory: newMemory(clock), statuses: &statusReporter{queue: queue.New(clock)},
-			}
+			r, since := &Routes{websites: index, children: &children.Children{}, clock: clock, queue: queue.New(clock)}, &time.Time{}
 			r.children.AddRoutes(fake.NewClientset(), gatewayfake.NewClientset(), stores, children.Owners{})
-			first := r.handsOver(website, nil)
+			first := r.handsOver(website, nil, since)
 			clock.Step(test.after)
-			if got := r.handsOver(website, nil); (got != "") != test.waits {
+			if got := r.handsOver(website, nil, since); (got != "") != test.waits {
 				t.Errorf("waits %q at first and %q after %s, want %v", first, got, test.after, test.waits)
 			}
-			if kept := r.handsOver(website, []string{host}); kept != "" {
+			if kept := r.handsOver(website, []string{host}, since); kept != "" {
 				t.Errorf("a host that the Website has waits: %s", kept)
 			}
 		})

@@ -1,10 +1,11 @@
-package website
+package routes
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +16,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -25,22 +25,22 @@ func hasRoutes(website *v1beta1.Website) bool {
 }
 
 // holdsRoutes reports whether the caches show routes of a Website.
-func (r *reconciler) holdsRoutes(website *v1beta1.Website) bool {
+func (r *Routes) holdsRoutes(website *v1beta1.Website) bool {
 	return len(r.children.HTTPRoutes.Of(website)) > 0 || len(r.children.ListenerSets.Of(website)) > 0 || len(r.children.Ingresses.Of(website)) > 0
 }
 
-// reconcileRoutes has the hosts of a Website routed to its Service, and sets what was found
-// of them. Its problems are in the condition Routed: the site does not depend on it.
-func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (p *problem.Problem) {
-	if found == nil || r.routes == nil || !hasRoutes(found.Website) && !r.holdsRoutes(found.Website) {
-		return nil
-	}
-	ctx, end := r.tracer.startStep(ctx, stepRoutes)
-	defer func() { end(p) }()
+// Concern reports whether a Website has routes, or is to have some. Routes may be nil: then none has.
+func (r *Routes) Concern(website *v1beta1.Website) bool {
+	return r != nil && (hasRoutes(website) || r.holdsRoutes(website))
+}
 
+// Reconcile has the hosts of a Website routed to its Service, and sets what was found of them. Its problems are in the
+// condition Routed: the site does not depend on it. handover is since when the routes wait for those of another
+// Website, or zero; it is kept for the next reconciliation.
+func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *time.Time) (p *problem.Problem) {
 	website := found.Website
-	r.routes.router.Want()
-	state := r.routes.router.State()
+	r.router.want()
+	state := r.router.current()
 	if len(website.Spec.Hosts) > 0 {
 		found.Routing = &status.Routing{Unknown: state.Unknown}
 	}
@@ -56,7 +56,7 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 		return nil
 	}
 	held, taken := r.heldHosts(website)
-	if waits := r.handsOver(website, held); waits != "" {
+	if waits := r.handsOver(website, held, handover); waits != "" {
 		isWaiting = true
 		if found.Routing != nil {
 			found.Routing.Unknown = waits
@@ -67,27 +67,27 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 		found.Routing.Taken = taken
 	}
 	if len(held) == 0 {
-		r.routes.prober.Forget(cache.MetaObjectToName(website))
+		r.prober.Forget(cache.MetaObjectToName(website))
 		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{})
 	}
-	way, isWay, missing := r.routes.choose(website, state)
+	way, isWay, missing := r.choose(website, state)
 	if !isWay {
 		found.Routing.Obstacle = missing
-		r.routes.prober.Forget(cache.MetaObjectToName(website))
+		r.prober.Forget(cache.MetaObjectToName(website))
 		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{obstructed: held, taken: taken})
 	}
 	return r.applyRoutes(ctx, found, way, held, missing)
 }
 
 // hasService reports whether there is a Service to route to. One that could not be updated is one.
-func (r *reconciler) hasService(found *status.Input) bool {
+func (r *Routes) hasService(found *status.Input) bool {
 	return found.Service != nil ||
 		found.Deployment != nil && !found.ServiceTaken && r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
 }
 
 // applyRoutes writes the children that route hosts in one way, and removes those of others. missing is why a Gateway of
 // the spec is not part of it, or nil.
-func (r *reconciler) applyRoutes(
+func (r *Routes) applyRoutes(
 	ctx context.Context, found *status.Input, way way, held []string, missing *status.Obstacle,
 ) *problem.Problem {
 	website := found.Website
@@ -115,7 +115,7 @@ func (r *reconciler) applyRoutes(
 	} else {
 		key := cache.MetaObjectToName(website)
 		again := found.Website.Generation != found.Website.Status.ObservedGeneration
-		found.Routing.Results = r.routes.prober.Want(key, way.target(website, secured, written), again)
+		found.Routing.Results = r.prober.Want(key, way.target(website, secured, written), again)
 	}
 	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: obstructed, taken: found.Routing.Taken})
 }
@@ -135,17 +135,17 @@ type writtenRoutes struct {
 
 func (w writtenRoutes) obstacle(way way) *status.Obstacle {
 	if w.ingress != nil {
-		return routing.IngressObstacle(w.ingress)
+		return ingressObstacle(w.ingress)
 	}
 	var gateways []*gatewayv1.Gateway
 	for i := range way.gateways {
 		gateways = append(gateways, way.gateways[i].Gateway)
 	}
-	return routing.Obstacle(gateways, w.listenerSets, w.httpRoutes)
+	return obstacleOf(gateways, w.listenerSets, w.httpRoutes)
 }
 
 // writeRoutes writes listeners before the routes that name them.
-func (r *reconciler) writeRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes) (written writtenRoutes, p *problem.Problem) {
+func (r *Routes) writeRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes) (written writtenRoutes, p *problem.Problem) {
 	for _, set := range desired.listenerSets {
 		applied, p := ensureRoute(ctx, r, website, r.children.ListenerSets, set)
 		if p != nil {
@@ -166,7 +166,7 @@ func (r *reconciler) writeRoutes(ctx context.Context, website *v1beta1.Website, 
 	return written, p
 }
 
-func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, r *reconciler, website *v1beta1.Website, kind *children.Several[T, A], desired A) (T, *problem.Problem) {
+func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, r *Routes, website *v1beta1.Website, kind *children.Several[T, A], desired A) (T, *problem.Problem) {
 	child, done, p := kind.Ensure(ctx, website, desired)
 	if p != nil {
 		return child, p
@@ -179,17 +179,17 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 // deleteRoutes removes the children that route hosts, except those that are desired and those of
 // obstructed hosts: what routed these before stays until what is desired does. Routes go before the
 // listeners that they name.
-func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, kept keptHosts) *problem.Problem {
+func (r *Routes) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, kept keptHosts) *problem.Problem {
 	ingresses, httpRoutes := r.children.Ingresses.Of(website), r.children.HTTPRoutes.Of(website)
 	if resources.RedirectsToHTTPS(website) {
-		ingresses, httpRoutes = slices.DeleteFunc(ingresses, isPlainIngress), slices.DeleteFunc(httpRoutes, isPlain(r.routes.router.Gateway))
+		ingresses, httpRoutes = slices.DeleteFunc(ingresses, isPlainIngress), slices.DeleteFunc(httpRoutes, isPlain(r.router.gateway))
 	}
 	for _, kind := range []struct {
 		fmt.Stringer
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(ingresses, routing.HostsOfIngress, kept)...)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(ingresses, hostsOfIngress, kept)...)},
 		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(httpRoutes, httpRouteHosts, kept)...)},
 		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website), listenerSetHosts, kept)...)},
 	} {
@@ -202,25 +202,4 @@ func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website,
 		}
 	}
 	return nil
-}
-
-// heldHosts returns the hosts that a Website has, and for the others which one has them.
-// The oldest Website has a host, in whatever namespace. The name of one in another
-// namespace is not told: whoever reads this status may not know it.
-func (r *reconciler) heldHosts(website *v1beta1.Website) (held []string, taken map[string]string) {
-	for _, host := range resources.HostNames(website) {
-		holder := oldestWithHost(r.websiteIndex, website, host)
-		switch {
-		case holder == nil:
-			held = append(held, host)
-			continue
-		case taken == nil:
-			taken = map[string]string{}
-		}
-		taken[host] = "a Website of another namespace"
-		if holder.Namespace == website.Namespace {
-			taken[host] = fmt.Sprintf("%s %q", resources.Kind, holder.Name)
-		}
-	}
-	return held, taken
 }

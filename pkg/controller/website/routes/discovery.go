@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	ingresses    = "ingresses"
 )
 
-// API is what of Gateway API the cluster serves.
-type API struct {
+// servedAPI is what of Gateway API the cluster serves.
+type servedAPI struct {
 	// Missing is why hosts cannot be routed by a Gateway; empty if they can.
 	Missing string
 	// ListenerSets is true where Websites can have listeners of their own.
@@ -30,18 +30,18 @@ type API struct {
 
 // discover returns what of Gateway API the cluster serves. An error means that this is
 // unknown.
-func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (API, error) {
+func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (servedAPI, error) {
 	served, err := client.ServerResourcesForGroupVersionWithContext(ctx, gatewayv1.GroupVersion.String())
 	if apierrors.IsNotFound(err) {
 		return withoutV1(ctx, client)
 	}
 	if err != nil {
-		return API{}, fmt.Errorf("discovering %s: %w", gatewayv1.GroupVersion, err)
+		return servedAPI{}, fmt.Errorf("discovering %s: %w", gatewayv1.GroupVersion, err)
 	}
 	serves := func(resource string) bool {
 		return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
 	}
-	api := API{ListenerSets: serves(listenerSets)}
+	api := servedAPI{ListenerSets: serves(listenerSets)}
 	for _, resource := range []string{gateways, httpRoutes} {
 		if !serves(resource) {
 			api.Missing = fmt.Sprintf("the cluster serves no %s in %s: install all definitions of Gateway API", resource, gatewayv1.GroupVersion)
@@ -51,10 +51,10 @@ func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContex
 }
 
 // withoutV1 says which versions there are instead.
-func withoutV1(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (API, error) {
+func withoutV1(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (servedAPI, error) {
 	groups, err := client.ServerGroupsWithContext(ctx)
 	if err != nil {
-		return API{}, fmt.Errorf("discovering API groups: %w", err)
+		return servedAPI{}, fmt.Errorf("discovering API groups: %w", err)
 	}
 	for _, group := range groups.Groups {
 		if group.Name != gatewayv1.GroupName {
@@ -64,7 +64,7 @@ func withoutV1(ctx context.Context, client discovery.DiscoveryInterfaceWithConte
 		for _, version := range group.Versions {
 			versions = append(versions, version.Version)
 		}
-		return API{Missing: fmt.Sprintf("the cluster serves Gateway API in %s, not in v1: install a later release", strings.Join(versions, ", "))}, nil
+		return servedAPI{Missing: fmt.Sprintf("the cluster serves Gateway API in %s, not in v1: install a later release", strings.Join(versions, ", "))}, nil
 	}
-	return API{Missing: "the cluster does not serve Gateway API: install its definitions"}, nil
+	return servedAPI{Missing: "the cluster does not serve Gateway API: install its definitions"}, nil
 }

@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	"reflect"
@@ -17,7 +17,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -30,17 +29,17 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	byClass := func(w *v1beta1.Website) { w.Spec.Routing.IngressClassName = "own" }
-	missing := routing.State{API: routing.API{Missing: "no Gateway API"}}
-	byDefault := RoutingDefaults{Gateway: cache.NewObjectName("infra", "public"), IngressClass: "default"}
+	missing := clusterState{servedAPI: servedAPI{Missing: "no Gateway API"}}
+	byDefault := Defaults{Gateway: cache.NewObjectName("infra", "public"), IngressClass: "default"}
 	tests := map[string]struct {
 		tweak           func(*v1beta1.Website)
-		defaults        RoutingDefaults
-		state           routing.State
+		defaults        Defaults
+		state           clusterState
 		class           string
 		reason, message string
 	}{
 		"nothing":                           {},
-		"default class":                     {defaults: RoutingDefaults{IngressClass: "default"}, class: "default"},
+		"default class":                     {defaults: Defaults{IngressClass: "default"}, class: "default"},
 		"default Gateway":                   {defaults: byDefault, reason: v1beta1.WebsiteReasonGatewayNotFound, message: `no Gateway "public" in namespace "infra"`},
 		"default Gateway, no Gateway API":   {defaults: byDefault, state: missing, class: "default"},
 		"own class":                         {tweak: byClass, defaults: byDefault, class: "own"},
@@ -51,14 +50,13 @@ func TestChoose(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite()
-			website.Namespace = "default"
 			if test.tweak != nil {
 				test.tweak(website)
 			}
 			kube := fake.NewClientset()
-			r := &routes{defaults: test.defaults, router: routing.New(routing.Config{
+			r := &Routes{defaults: test.defaults, router: newRouter(WatchConfig{
 				Discovery: kube.Discovery(), Gateway: gatewayfake.NewClientset(), Kube: kube, Namespace: "default", GatewayNamespaces: []string{"infra"}, Clock: clocktesting.NewFakeClock(testNow),
-			}, routing.Handlers{})}
+			}, nil, nil, nil)}
 			chosen, isWay, obstacle := r.choose(website, test.state)
 			switch {
 			case isWay != (test.reason == ""):

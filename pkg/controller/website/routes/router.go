@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"cmp"
@@ -11,13 +11,9 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -27,37 +23,9 @@ import (
 // small request.
 const defaultDiscoveryPeriod = 30 * time.Second
 
-// Config is what a Router works with.
-type Config struct {
-	// Discovery, Gateway and Kube read.
-	Discovery discovery.DiscoveryInterfaceWithContext
-	Gateway   gatewayclient.Interface
-	Kube      kubernetes.Interface
-	// Namespace is that of the Websites; metav1.NamespaceAll for all.
-	Namespace string
-	// GatewayNamespaces are those of Gateways, besides Namespace.
-	GatewayNamespaces []string
-	// Clock gives the times of discovery.
-	Clock clock.WithTicker
-	// DiscoveryPeriod is the discovery interval. Default: 30 seconds; tests wait for less.
-	DiscoveryPeriod time.Duration
-}
-
-// Handlers are called by a Router.
-type Handlers struct {
-	// Children is called with HTTPRoutes, ListenerSets and Ingresses.
-	Children cache.ResourceEventHandler
-	// Gateways is called with Gateways.
-	Gateways cache.ResourceEventHandler
-	// Changed is called when State may have changed.
-	Changed func()
-	// Trim is called with a child before it is kept.
-	Trim func(obj any) (any, error)
-}
-
-// Router watches what routes hosts.
-type Router struct {
-	config  Config
+// router watches what routes hosts.
+type router struct {
+	config  WatchConfig
 	changed func()
 
 	gateways                            []*kind
@@ -65,23 +33,24 @@ type Router struct {
 
 	wanted chan struct{}
 	once   sync.Once
-	state  atomic.Pointer[State]
+	state  atomic.Pointer[clusterState]
 }
 
-// State is what is known about routing in the cluster.
-type State struct {
-	API
+// clusterState is what is known about routing in the cluster.
+type clusterState struct {
+	servedAPI
 	// Unknown is why nothing else is known; empty if it is.
 	Unknown string
 }
 
-// New returns a Router that does nothing before Want is called.
-func New(config Config, handlers Handlers) *Router {
-	r := &Router{config: config, changed: handlers.Changed, wanted: make(chan struct{})}
+// newRouter returns a router that does nothing before want is called. It calls ofChildren with HTTPRoutes, ListenerSets
+// and Ingresses, ofGateways with Gateways, and changed when current may return something else.
+func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHandler, changed func()) *router {
+	r := &router{config: config, changed: changed, wanted: make(chan struct{})}
 	child := func(resource string, object runtime.Object, source source, indexers cache.Indexers) *kind {
 		return &kind{
 			resource: resource, object: object, selector: resources.LabelManagedBy + "=" + resources.ManagedBy,
-			source: source, store: newStore(handlers.Children, handlers.Trim, handlers.Changed, indexers), streams: config.Gateway,
+			source: source, store: newStore(ofChildren, trimChild, changed, indexers), streams: config.Gateway,
 		}
 	}
 	api, namespace := config.Gateway.GatewayV1(), config.Namespace
@@ -92,14 +61,14 @@ func New(config Config, handlers Handlers) *Router {
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
 			resource: gateways, object: &gatewayv1.Gateway{}, source: sourceOf(api.Gateways(namespace)),
-			store: newStore(handlers.Gateways, trimGateway, handlers.Changed, cache.Indexers{}), streams: config.Gateway,
+			store: newStore(ofGateways, trimGateway, changed, cache.Indexers{}), streams: config.Gateway,
 		})
 	}
-	r.state.Store(&State{Unknown: "what the cluster serves is not discovered yet"})
+	r.state.Store(&clusterState{Unknown: "what the cluster serves is not discovered yet"})
 	return r
 }
 
-func gatewayNamespaces(config Config) []string {
+func gatewayNamespaces(config WatchConfig) []string {
 	if config.Namespace == metav1.NamespaceAll {
 		return []string{metav1.NamespaceAll}
 	}
@@ -108,21 +77,21 @@ func gatewayNamespaces(config Config) []string {
 	return slices.Compact(namespaces)
 }
 
-// Stores returns the caches of the children.
-func (r *Router) Stores() children.RouteStores {
+// stores returns the caches of the children.
+func (r *router) stores() children.RouteStores {
 	return children.RouteStores{HTTPRoutes: r.httpRoutes.store, ListenerSets: r.listenerSets.store, Ingresses: r.ingresses.store}
 }
 
-// Want has the Router begin: a Website has hosts. It may be called any number of times.
-func (r *Router) Want() { r.once.Do(func() { close(r.wanted) }) }
+// want has the router begin: a Website has hosts. It may be called any number of times.
+func (r *router) want() { r.once.Do(func() { close(r.wanted) }) }
 
-// State returns what is known. Until all objects that exist are known, nothing is.
-func (r *Router) State() State {
+// current returns what is known. Until all objects that exist are known, nothing is.
+func (r *router) current() clusterState {
 	state := *r.state.Load()
 	if state.Unknown != "" {
 		return state
 	}
-	for _, kind := range r.served(state.API) {
+	for _, kind := range r.served(state.servedAPI) {
 		if kind.store.synced.Load() {
 			continue
 		}
@@ -135,9 +104,9 @@ func (r *Router) State() State {
 	return state
 }
 
-// Gateway returns a Gateway, or nil when there is none. Watched reports whether its
+// gateway returns a Gateway, or nil when there is none. Watched reports whether its
 // namespace is watched.
-func (r *Router) Gateway(namespace, name string) (gateway *gatewayv1.Gateway, watched bool) {
+func (r *router) gateway(namespace, name string) (gateway *gatewayv1.Gateway, watched bool) {
 	for i, watchedNamespace := range gatewayNamespaces(r.config) {
 		if watchedNamespace != metav1.NamespaceAll && watchedNamespace != namespace {
 			continue
@@ -151,23 +120,13 @@ func (r *Router) Gateway(namespace, name string) (gateway *gatewayv1.Gateway, wa
 	return nil, false
 }
 
-// RoutesAt returns the HTTPRoutes at a Gateway.
-func (r *Router) RoutesAt(gateway cache.ObjectName) []*gatewayv1.HTTPRoute {
-	indexed, err := r.httpRoutes.store.ByIndex(byGateway, gateway.String())
-	if err != nil {
-		return nil // Only an index that does not exist is an error.
-	}
-	var routes []*gatewayv1.HTTPRoute
-	for _, obj := range indexed {
-		if route, ok := obj.(*gatewayv1.HTTPRoute); ok {
-			routes = append(routes, route)
-		}
-	}
-	return routes
+// routesAt returns the HTTPRoutes at a Gateway.
+func (r *router) routesAt(gateway cache.ObjectName) []*gatewayv1.HTTPRoute {
+	return children.Indexed[*gatewayv1.HTTPRoute](r.httpRoutes.store, byGateway, gateway.String())
 }
 
-// Run discovers and watches until the context ends, from when a Website has hosts.
-func (r *Router) Run(ctx context.Context) {
+// run discovers and watches until the context ends, from when a Website has hosts.
+func (r *router) run(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
@@ -190,12 +149,12 @@ func (r *Router) Run(ctx context.Context) {
 	}
 }
 
-func (r *Router) kinds() []*kind {
+func (r *router) kinds() []*kind {
 	return append(slices.Clone(r.gateways), r.httpRoutes, r.listenerSets, r.ingresses)
 }
 
 // served returns the kinds that the cluster serves.
-func (r *Router) served(api API) []*kind {
+func (r *router) served(api servedAPI) []*kind {
 	kinds := []*kind{r.ingresses}
 	if api.Missing == "" {
 		kinds = append(append(kinds, r.gateways...), r.httpRoutes)
@@ -207,13 +166,13 @@ func (r *Router) served(api API) []*kind {
 }
 
 // discover watches what the cluster serves. Without an answer everything stays as it is.
-func (r *Router) discover(ctx context.Context) {
+func (r *router) discover(ctx context.Context) {
 	before := r.state.Load()
 	api, err := discover(ctx, r.config.Discovery)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("What the cluster serves of Gateway API is unknown", "err", err)
 		if before.Unknown != "" {
-			r.state.Store(&State{Unknown: err.Error()})
+			r.state.Store(&clusterState{Unknown: err.Error()})
 		}
 		return
 	}
@@ -225,7 +184,7 @@ func (r *Router) discover(ctx context.Context) {
 			kind.end()
 		}
 	}
-	after := &State{API: api}
+	after := &clusterState{servedAPI: api}
 	r.state.Store(after)
 	if *after != *before {
 		klog.FromContext(ctx).Info("Discovered Gateway API", "missing", api.Missing, "listenerSets", api.ListenerSets)

@@ -1,4 +1,4 @@
-package website
+package routes
 
 import (
 	"cmp"
@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
 )
 
 // TestNamesWithHosts: routes of hosts that a Website has given up are not kept for those that it has.
@@ -28,7 +26,7 @@ func TestNamesWithHosts(t *testing.T) {
 			kept.taken = map[string]string{host: "another Website"}
 		}
 		for kind, got := range map[string][]string{
-			"Ingress": namesWithHosts(ingresses, routing.HostsOfIngress, kept), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, kept),
+			"Ingress": namesWithHosts(ingresses, hostsOfIngress, kept), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, kept),
 			"ListenerSet": namesWithHosts(sets, listenerSetHosts, kept),
 		} {
 			if !slices.Equal(got, want) {

@@ -1,0 +1,122 @@
+package routes
+
+import (
+	"context"
+	"net"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
+)
+
+// Config is what hosts are routed with.
+type Config struct {
+	// Watch is what is watched of the cluster, with clients of its own.
+	Watch WatchConfig
+	// Gateway writes the children of Gateway API.
+	Gateway gatewayclient.Interface
+	// Defaults are for Websites that say nothing.
+	Defaults Defaults
+	// Resolver and Dial are for the requests to hosts. Default: those of the process.
+	Resolver routeprobe.Resolver
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// WatchConfig is what is watched of the cluster.
+type WatchConfig struct {
+	// Discovery, Gateway and Kube read.
+	Discovery discovery.DiscoveryInterfaceWithContext
+	Gateway   gatewayclient.Interface
+	Kube      kubernetes.Interface
+	// Namespace is that of the Websites; metav1.NamespaceAll for all.
+	Namespace string
+	// GatewayNamespaces are those of Gateways, besides Namespace.
+	GatewayNamespaces []string
+	// Clock gives the times of discovery. Default: that of the controller.
+	Clock clock.WithTicker
+	// DiscoveryPeriod is the discovery interval. Default: 30 seconds; tests wait for less.
+	DiscoveryPeriod time.Duration
+}
+
+// Defaults is what the flags say about the routing of hosts.
+type Defaults struct {
+	// Gateway routes the hosts of Websites that name nothing else. The zero value: none.
+	Gateway cache.ObjectName
+	// IngressClass does so where there is no Gateway; empty for the default of the cluster.
+	IngressClass string
+}
+
+// Controller is what routes have of the controller.
+type Controller struct {
+	// Websites is the cache of all Websites, with Indexers.
+	Websites cache.Indexer
+	Children *children.Children
+	Events   *events.Reporter
+	Queue    *queue.Queue
+	Clock    clock.WithTicker
+	// ChildHandler is called with HTTPRoutes, ListenerSets and Ingresses.
+	ChildHandler cache.ResourceEventHandler
+	// EnqueueOwner queues the Website that controls a child.
+	EnqueueOwner func(child metav1.Object, p queue.Priority)
+}
+
+// Routes keeps the routes of the hosts of Websites.
+type Routes struct {
+	router   *router
+	prober   *routeprobe.Prober
+	defaults Defaults
+
+	websites     cache.Indexer
+	children     *children.Children
+	events       *events.Reporter
+	queue        *queue.Queue
+	clock        clock.PassiveClock
+	enqueueOwner func(child metav1.Object, p queue.Priority)
+}
+
+// New returns Routes that queue Websites when routes or Gateways change.
+func New(config Config, of Controller) *Routes {
+	if config.Watch.Clock == nil {
+		config.Watch.Clock = of.Clock
+	}
+	r := &Routes{
+		prober: routeprobe.New(routeprobe.Config{
+			Changed: func(key cache.ObjectName) { of.Queue.Enqueue(key) },
+			Clock:   of.Clock, Resolver: config.Resolver, Dial: config.Dial,
+		}),
+		defaults: config.Defaults, websites: of.Websites, children: of.Children, events: of.Events, queue: of.Queue, clock: of.Clock,
+		enqueueOwner: of.EnqueueOwner,
+	}
+	r.router = newRouter(config.Watch, of.ChildHandler, r.gatewayHandler(), r.enqueueRouted)
+	return r
+}
+
+// Stores returns the caches of the children.
+func (r *Routes) Stores() children.RouteStores { return r.router.stores() }
+
+// Forget drops what is known of a Website that is gone. Routes may be nil.
+func (r *Routes) Forget(key cache.ObjectName) {
+	if r != nil {
+		r.prober.Forget(key)
+	}
+}
+
+// Run watches and probes until the context ends.
+func (r *Routes) Run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.prober.Run(ctx)
+	}()
+	r.router.run(ctx)
+	<-done
+}
