@@ -87,7 +87,7 @@ func internDefaults(website *v1beta1.Website) {
 func trim(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
-		trimPod(obj)
+		children.TrimPod(obj)
 	case *appsv1.ReplicaSet:
 		return children.TrimReplicaSet(obj), nil
 	default:

@@ -123,7 +123,9 @@ func TestGatewayEvents(t *testing.T) {
 		for event, send := range map[string]func(){
 			"created": func() { handler.OnAdd(gateway, false) },
 			"changed": func() { handler.OnUpdate(gateway, changed) },
-			"deleted": func() { handler.OnDelete(cache.DeletedFinalStateUnknown{Key: test.namespace + "/" + test.name, Obj: gateway}) },
+			"deleted": func() {
+				handler.OnDelete(cache.DeletedFinalStateUnknown{Key: test.namespace + "/" + test.name, Obj: gateway})
+			},
 		} {
 			send()
 			if got := h.queued(); got != test.want {

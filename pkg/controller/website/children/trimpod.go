@@ -1,4 +1,4 @@
-package website
+package children
 
 import (
 	"slices"
@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -18,22 +17,22 @@ import (
 // a Deployment adds for each revision.
 var keptPodLabels = append(slices.Clone(resources.PodSelectorKeys), appsv1.DefaultDeploymentUniqueLabelKey)
 
-// trimPod keeps of a pod what is read here: there are many, and most of each is
+// TrimPod keeps of a pod what is read here: there are many, and most of each is
 // the same. Any client can give pods of any size the label of the controller.
-func trimPod(pod *corev1.Pod) {
-	children.Intern(&pod.Namespace)
-	children.Intern(&pod.Status.Phase)
-	children.Intern(&pod.Status.HostIP)
+func TrimPod(pod *corev1.Pod) {
+	Intern(&pod.Namespace)
+	Intern(&pod.Status.Phase)
+	Intern(&pod.Status.HostIP)
 	pod.ObjectMeta = metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		Labels: children.PickLabels(pod.Labels, keptPodLabels...), OwnerReferences: children.TrimOwners(pod.OwnerReferences),
+		Labels: PickLabels(pod.Labels, keptPodLabels...), OwnerReferences: TrimOwners(pod.OwnerReferences),
 	}
 	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers))}
 	pod.Status = corev1.PodStatus{
 		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: problem.Shorten(pod.Status.Message),
 		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, Conditions: trimPodConditions(pod),
-		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses), ContainerStatuses: trimContainers(pod.Status.ContainerStatuses),
+		InitContainerStatuses: trimContainerStatuses(pod.Status.InitContainerStatuses), ContainerStatuses: trimContainerStatuses(pod.Status.ContainerStatuses),
 	}
 }
 
@@ -49,8 +48,8 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 		if !slices.Contains(kept, condition.Type) {
 			continue
 		}
-		children.Intern(&condition.Type)
-		children.Intern(&condition.Status)
+		Intern(&condition.Type)
+		Intern(&condition.Status)
 		// When it was last probed changes all the time and says nothing.
 		conditions = append(conditions, corev1.PodCondition{
 			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
@@ -60,10 +59,10 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	return conditions
 }
 
-// trimContainers leaves out what a container does that runs, which is not read.
-func trimContainers(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+// trimContainerStatuses leaves out what a container does that runs, which is not read.
+func trimContainerStatuses(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
-	for _, container := range children.FirstOf(containers) {
+	for _, container := range FirstOf(containers) {
 		if container.State.Waiting != nil || container.State.Terminated != nil {
 			kept = append(kept, corev1.ContainerStatus{
 				Name: container.Name, Image: problem.Shorten(container.Image),
@@ -95,11 +94,11 @@ func portsOf(containers []corev1.Container) []corev1.Container {
 	var ports []corev1.ContainerPort
 	var key strings.Builder
 	for _, container := range containers {
-		for _, port := range children.FirstOf(container.Ports) {
+		for _, port := range FirstOf(container.Ports) {
 			ports = append(ports, corev1.ContainerPort{Name: port.Name})
 		}
 	}
-	ports = children.FirstOf(ports)
+	ports = FirstOf(ports)
 	for _, port := range ports {
 		key.WriteString(port.Name + ",")
 	}

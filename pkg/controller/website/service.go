@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -23,6 +24,64 @@ const (
 	// portRetry is the first interval of the tries to get the node port back. It doubles.
 	portRetry = 100 * time.Millisecond
 )
+
+func (r *reconciler) ensureService(ctx context.Context, found *status.Input, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepService)
+	defer func() { end(p) }()
+
+	services, website := r.children.Services, found.Website
+	current, p := findChild(ctx, services, website, desired, resources.ServiceName(website))
+	if p != nil {
+		return nil, p
+	}
+	if port := resources.NodePortToRestore(website); current != nil || port == 0 {
+		r.memory.of(website).portRefused = time.Time{}
+	} else if current, p = r.restoreService(ctx, found, port); p != nil {
+		return nil, p
+	}
+	if current != nil {
+		// It is returned, because it serves until it is gone.
+		if p := services.BeingDeleted(current); p != nil {
+			return current, p
+		}
+	}
+	service, done, p := services.Apply(ctx, website, current, workload.Service(website, found.Deployment, current, found.PodSelector))
+	if p != nil {
+		return nil, p // One that could not be written may have addresses that are not wanted.
+	}
+	metrics.RecordChildWrite(services, done)
+	// Its first creation needs no event: it is created together with the Deployment.
+	if done != children.Created || website.Status.ObservedGeneration != 0 {
+		r.events.ChildWritten(website, service, services, done)
+	}
+	return service, nil
+}
+
+// ensurePodDisruptionBudget keeps the PodDisruptionBudget of a Website with
+// several pods, and removes that of one that has no longer several.
+func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
+	defer func() { end(p) }()
+
+	budgets, website := r.children.PodDisruptionBudgets, found.Website
+	name := resources.PodDisruptionBudgetName(website)
+	if !resources.WantsPodDisruptionBudget(website) {
+		done, p := budgets.Delete(ctx, website, name)
+		metrics.RecordChildWrite(budgets, done)
+		return p
+	}
+	current, p := findChild(ctx, budgets, website, desired, name)
+	if p != nil {
+		return p
+	}
+	budget, done, p := budgets.Apply(ctx, website, current, workload.PodDisruptionBudget(website, found.Deployment, current, found.PodSelector))
+	metrics.RecordChildWrite(budgets, done)
+	// Its creation needs no event: it is created together with the second pod.
+	if done != children.Created {
+		r.events.ChildWritten(website, budget, budgets, done)
+	}
+	return p
+}
 
 // restoreService creates the Service with the node port that it had, or with any
 // when that one is taken. The next apply leaves the port out and so gives up its
