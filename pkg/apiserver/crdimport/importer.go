@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -55,6 +56,8 @@ type Importer struct {
 	kube        kubernetes.Interface
 	dynamic     dynamic.Interface
 	apiServices apiregistration.APIServiceInterface
+	// frozenBy is the UID of the policy that refuses writes for this command.
+	frozenBy types.UID
 }
 
 // New returns an Importer that has not done anything yet.

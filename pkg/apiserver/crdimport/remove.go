@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
@@ -14,28 +15,33 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// deprecation is a change of the definition that has kube-apiserver end all watches of its
-// storage, and that does nothing else.
-const deprecation = "Websites are being moved to website-apiserver"
-
-// isDetached reports whether the watches were ended.
-func isDetached(definition *unstructured.Unstructured) bool {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, version := range versions {
-		if warning, _, _ := unstructured.NestedString(version.(map[string]any),
-			"deprecationWarning"); warning != deprecation {
-			return false
-		}
-	}
-	return true
+// deprecation is a change of the definition that has kube-apiserver end all watches of its storage, and that does
+// nothing else. It names the policy of the import: a command that was overtaken by "import back" may write its own
+// deprecation late, and watches begin again after that.
+func deprecation(policy types.UID) string {
+	return fmt.Sprintf("Websites are being moved to website-apiserver (%s)", policy)
 }
 
-// setDeprecated marks all versions of the definition, or removes the mark.
-func (i *Importer) setDeprecated(ctx context.Context, deprecated bool) error {
+// isDetached reports whether the watches were ended during the import with this policy.
+func isDetached(definition *unstructured.Unstructured, policy types.UID) bool {
+	return deprecationOf(definition) == deprecation(policy)
+}
+
+// deprecationOf returns the warning of a definition, which has one version.
+func deprecationOf(definition *unstructured.Unstructured) (warning string) {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, version := range versions {
+		warning, _, _ = unstructured.NestedString(version.(map[string]any), "deprecationWarning")
+	}
+	return warning
+}
+
+// setDeprecated gives all versions of the definition a warning, or removes it.
+func (i *Importer) setDeprecated(ctx context.Context, warning string) error {
 	client := i.dynamic.Resource(definitions)
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		definition, err := client.Get(ctx, DefinitionName, metav1.GetOptions{})
-		if err != nil || isDetached(definition) == deprecated {
+		if err != nil || deprecationOf(definition) == warning {
 			return err
 		}
 		versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
@@ -46,8 +52,8 @@ func (i *Importer) setDeprecated(ctx context.Context, deprecated bool) error {
 			fields := version.(map[string]any)
 			delete(fields, "deprecated")
 			delete(fields, "deprecationWarning")
-			if deprecated {
-				fields["deprecated"], fields["deprecationWarning"] = true, deprecation
+			if warning != "" {
+				fields["deprecated"], fields["deprecationWarning"] = true, warning
 			}
 		}
 		if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
@@ -65,7 +71,7 @@ func (i *Importer) setDeprecated(ctx context.Context, deprecated bool) error {
 // detach ends the watches of the definition's storage. Those who watch reach website-apiserver
 // when they do so again.
 func (i *Importer) detach(ctx context.Context) error {
-	if err := i.setDeprecated(ctx, true); err != nil {
+	if err := i.setDeprecated(ctx, deprecation(i.frozenBy)); err != nil {
 		return err
 	}
 	return i.propagate(ctx)
@@ -80,8 +86,12 @@ func (i *Importer) remove(ctx context.Context) error {
 	}
 	if !s.removed() {
 		// Another command that goes back changes the definition.
-		if err := s.goesOn(s.policy, stepRemove); err != nil {
+		if err := s.goesOn(i.frozenBy, stepRemove); err != nil {
 			return err
+		}
+		if !isDetached(s.definition, i.frozenBy) {
+			return fmt.Errorf("the CustomResourceDefinition %s was changed by another client since the step %s, so it may be watched",
+				DefinitionName, stepDetach)
 		}
 		err := client.Delete(
 			ctx, DefinitionName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(s.definition.GetUID()),

@@ -33,7 +33,7 @@ func (i *Importer) steps() []step {
 		{"hand over", "have website-apiserver serve v1alpha1",
 			func(s state) bool { return s.removed() || s.handedOver() }, i.handOver},
 		{stepDetach, "end the watches of the definition's storage",
-			func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition) }, i.detach},
+			func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition, s.policy) }, i.detach},
 		{stepRemove, "delete the CustomResourceDefinition", func(s state) bool { return s.definition == nil }, i.remove},
 		{"finish", "register v1beta1, and permit writes",
 			func(s state) bool { return s.definition == nil && !s.handedOver() && !s.frozen() }, i.finish},
@@ -139,19 +139,20 @@ func (i *Importer) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	steps, policy := i.steps(), s.policy
+	steps := i.steps()
+	i.frozenBy = s.policy
 	for _, step := range steps[next(steps, s):] {
 		i.printf("%s: %s", step.name, step.does)
 		start := time.Now()
 		// Each step begins with what others see, and ends with a wait.
 		if s, err = i.read(ctx); err == nil {
-			err = s.goesOn(policy, step.name)
+			err = s.goesOn(i.frozenBy, step.name)
 		}
 		if err == nil {
 			err = step.run(ctx)
 		}
 		if err == nil && step.name == stepFreeze {
-			if policy, err = i.policy(ctx); err == nil && policy == "" {
+			if i.frozenBy, err = i.policy(ctx); err == nil && i.frozenBy == "" {
 				err = errors.New("another command has permitted writes meanwhile")
 			}
 		}
@@ -185,7 +186,7 @@ func (i *Importer) Back(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.setDeprecated(ctx, false); err != nil {
+	if err := i.setDeprecated(ctx, ""); err != nil {
 		return err
 	}
 	// A kube-apiserver that leads to website-apiserver still would have it accept writes that are not served afterwards.

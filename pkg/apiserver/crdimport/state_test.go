@@ -38,7 +38,7 @@ func newDeletedDefinition() *unstructured.Unstructured {
 func TestNext(t *testing.T) {
 	plain, deleted := newDefinition(func(*unstructured.Unstructured, map[string]any) {}), newDeletedDefinition()
 	detached := newDefinition(func(_ *unstructured.Unstructured, version map[string]any) {
-		version["deprecationWarning"] = deprecation
+		version["deprecationWarning"] = deprecation("policy")
 	})
 	local := &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kube-aggregator.kubernetes.io/automanaged": "true"}},
@@ -55,6 +55,7 @@ func TestNext(t *testing.T) {
 		"frozen":                      {state{plain, local, "policy"}, "freeze"},
 		"handed over":                 {state{plain, handedOver, "policy"}, "hand over"},
 		"detached":                    {state{detached, handedOver, "policy"}, "detach"},
+		"detached by a former import": {state{detached, handedOver, "another"}, "hand over"},
 		"being removed":               {state{deleted, handedOver, "policy"}, "detach"},
 		"removed":                     {state{nil, handedOver, "policy"}, "remove"},
 		"registered":                  {state{nil, ours, "policy"}, "remove"},
