@@ -47,7 +47,7 @@ func childrenOf(website *v1beta1.Website) (*children, error) {
 		service: &corev1.Service{}}
 	for _, child := range []struct{ from, to any }{
 		{resources.ConfigMap(website, config), c.nginx},
-		{resources.AgentConfigMap(website, "", nil), c.agent},
+		{resources.AgentConfigMap(website, nil), c.agent},
 		{deployment, c.deployment},
 		{resources.Service(website), c.service},
 	} {

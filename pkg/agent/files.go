@@ -63,6 +63,10 @@ func (a *Agent) changes(ctx context.Context, known *files) (events []event) {
 	} else if found && (!known.isPinned || pin != known.pin) {
 		known.pin, known.isPinned = pin, true
 		events = append(events, pinRead(pin))
+	} else if !found && known.pin.Commit != "" {
+		// The controller removes the file with the pin. A request of a later generation than the file's stays.
+		known.pin.Commit = ""
+		events = append(events, pinRead(known.pin))
 	}
 	if read, found, err := readConfig(a.ConfigDir, requests.PreviewsFile, requests.ParsePreviews); err != nil {
 		logger.Error(err, "Failed to read which branches to list")

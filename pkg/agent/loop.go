@@ -124,6 +124,7 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 		logger.Error(err, "Failed to restore what was to be served before")
 	} else if kept != nil {
 		s.pin.Pin, s.pin.file, s.pin.known = kept.Pin, kept.File, true
+		known.pin = kept.File
 	}
 	// Requests are answered already.
 	a.replaceState(s)

@@ -72,7 +72,7 @@ func isAgentConfigMap(name string) bool { return strings.HasSuffix(name, "-agent
 func ConfigMapsOf(pod *corev1.PodSpec) []string {
 	var names []string
 	for _, volume := range pod.Volumes {
-		if volume.ConfigMap != nil && !isAgentConfigMap(volume.ConfigMap.Name) {
+		if volume.ConfigMap != nil {
 			names = append(names, volume.ConfigMap.Name)
 		}
 	}

@@ -26,7 +26,6 @@ func TestOrphans(t *testing.T) {
 			given: func(f *fixture) {
 				orphan(f)
 				edit(f, testConfigMap, func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
-				edit(f, testAgentConfigMap, func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 				edit(f, testDeployment+"-npsvc", func(s *corev1.Service) { s.OwnerReferences = nil })
 				f.changeWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 			},

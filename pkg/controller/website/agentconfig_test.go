@@ -1,17 +1,19 @@
 package website
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // TestThePinReachesTheAgents: a pin and its end are written for the agents, and replace no pod.
@@ -35,50 +37,99 @@ func TestThePinReachesTheAgents(t *testing.T) {
 		f.syncCaches()
 		f.refreshWebsites()
 	}
-	for _, pin := range []string{strings.Repeat("a", 40), strings.Repeat("b", 40), ""} {
-		change(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pin) })
-		got, err := requests.ParsePin([]byte(f.agentConfigMap().Data[requests.PinFile]))
-		if want := (requests.Pin{Commit: pin, Generation: f.website(testName).Generation}); err != nil || got != want {
-			t.Errorf("agents read %+v, %v, want %+v", got, err, want)
-		}
-		if writes := f.childWrites(); !slices.Equal(writes, []string{"update ConfigMap " + testAgentConfigMap}) {
+	for _, test := range []struct{ pin, write string }{
+		{strings.Repeat("a", 40), "create ConfigMap "}, {strings.Repeat("b", 40), "update ConfigMap "}, {"", "delete configmaps "},
+	} {
+		change(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(test.pin) })
+		if writes := f.childWrites(); !slices.Equal(writes, []string{test.write + testAgentConfigMap}) {
 			t.Errorf("writes %q", writes)
+		}
+		if test.pin == "" {
+			continue
+		}
+		got, err := requests.ParsePin([]byte(f.agentConfigMap().Data[requests.PinFile]))
+		if want := (requests.Pin{Commit: test.pin, Generation: f.website(testName).Generation}); err != nil || got != want {
+			t.Errorf("agents read %+v, %v, want %+v", got, err, want)
 		}
 	}
 	if after := f.deployment().Spec.Template.Spec; !apiequality.Semantic.DeepEqual(before, after) {
 		t.Error("the pods are replaced")
 	}
 	change(func(website *v1beta1.Website) { *website.Spec.Replicas++ })
-	if writes := f.childWrites(); slices.Contains(writes, "update ConfigMap "+testAgentConfigMap) {
+	if writes := f.childWrites(); slices.ContainsFunc(writes, func(write string) bool { return strings.Contains(write, testAgentConfigMap) }) {
 		t.Errorf("writes %q", writes)
 	}
 }
 
-// TestKeysReachTheAgents: the public keys are written for the agents, and stay while they are
-// not known.
+// TestKeysReachTheAgents: the public keys are in one ConfigMap of the namespace, which stays while they are not known,
+// is repaired, and is removed with the last Website.
 func TestKeysReachTheAgents(t *testing.T) {
+	f := newFixture(t, newWebsite(), newWebsite(withName("another"), func(website *v1beta1.Website) { website.Spec.DeploymentName = "another" }))
+	loaded := func(namespace string) *agentkeys.Keys {
+		keys := agentkeys.New(agentkeys.Config{Secrets: f.kube.CoreV1().Secrets(namespace), Name: "keys"})
+		keys.Load(t.Context())
+		return keys
+	}
+	reconcile := func(key cache.ObjectName, want ...string) {
+		t.Helper()
+		f.forgetHistory()
+		if problems := f.reconcile(key); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		f.syncCaches()
+		writes := slices.DeleteFunc(f.childWrites(), func(write string) bool { return !strings.Contains(write, keysConfigMap) })
+		if !slices.Equal(writes, want) {
+			t.Errorf("writes %q, want %q", writes, want)
+		}
+		if configMap, ok := live[*corev1.ConfigMap](f, keysConfigMap); ok {
+			if got := configMap.Data[requests.KeysFile]; got != f.controller.reconciler.keys.Public() && f.controller.reconciler.keys.Public() != "" {
+				t.Errorf("agents read the keys %q", got)
+			}
+		}
+	}
+	first, repair := testKey, cache.NewObjectName(testNamespace, keysConfigMap)
+	f.controller.reconciler.keys = agentkeys.New(agentkeys.Config{})
+	reconcile(first)
+	f.controller.reconciler.keys = loaded("website-system")
+	reconcile(first, "create ConfigMap "+keysConfigMap)
+	reconcile(cache.NewObjectName(testNamespace, "another"))
+	f.controller.reconciler.keys = agentkeys.New(agentkeys.Config{})
+	reconcile(first)
+	f.controller.reconciler.keys = loaded("rotated")
+	reconcile(first, "update ConfigMap "+keysConfigMap)
+	edit(f, keysConfigMap, func(c *corev1.ConfigMap) { c.Data = map[string]string{requests.KeysFile: "others"} })
+	f.syncCaches()
+	reconcile(repair, "update ConfigMap "+keysConfigMap)
+	// The informer does not show it any more.
+	edit(f, keysConfigMap, func(c *corev1.ConfigMap) { c.Labels = nil })
+	if err := f.indexerOf(&corev1.ConfigMap{}).Delete(must[*corev1.ConfigMap](f, keysConfigMap)); err != nil {
+		t.Fatal(err)
+	}
+	reconcile(repair, "create ConfigMap "+keysConfigMap, "update ConfigMap "+keysConfigMap)
+
+	f.uncacheWebsite(f.website("another"))
+	reconcile(cache.NewObjectName(testNamespace, "another"))
+	f.uncacheWebsite(f.website(testName))
+	reconcile(first, "delete configmaps "+keysConfigMap)
+	reconcile(first)
+}
+
+// TestTakenKeys: a ConfigMap of another client is left alone, and reported.
+func TestTakenKeys(t *testing.T) {
 	f := newFixture(t, newWebsite())
-	keys := agentkeys.New(agentkeys.Config{Secrets: f.kube.CoreV1().Secrets("website-system"), Name: "keys"})
-	f.controller.reconciler.keys = keys
-	f.converge(f.website(testName))
-	if got := f.agentConfigMap().Data[requests.KeysFile]; got != "" {
-		t.Errorf("before there are keys agents read %q", got)
+	f.store(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: keysConfigMap, Namespace: testNamespace, UID: "foreign"}})
+	f.controller.reconciler.keys = agentkeys.New(agentkeys.Config{Secrets: f.kube.CoreV1().Secrets("website-system"), Name: "keys"})
+	f.controller.reconciler.keys.Load(t.Context())
+	problems := f.reconcile(testKey)
+	if len(problems) != 1 || problems[0].Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(problems[0].Message, "delete it") {
+		t.Errorf("problems %v", problems)
 	}
-	keys.Load(context.Background())
-	f.converge(f.website(testName))
-	published := keys.Public()
-	if got := f.agentConfigMap().Data[requests.KeysFile]; got != published || got == "" {
-		t.Errorf("agents read the keys %q, want %q", got, published)
-	}
-	f.controller.reconciler.keys = agentkeys.New(agentkeys.Config{Secrets: f.kube.CoreV1().Secrets("another"), Name: "keys"})
-	f.converge(f.website(testName))
-	if got := f.agentConfigMap().Data[requests.KeysFile]; got != published {
-		t.Errorf("agents read the keys %q, want those of before", got)
-	}
-	if !metav1.IsControlledBy(f.agentConfigMap(), f.website(testName)) {
-		t.Error("the ConfigMap does not belong to the Website")
+	if data := must[*corev1.ConfigMap](f, keysConfigMap).Data; data != nil {
+		t.Errorf("it has %v", data)
 	}
 }
+
+const keysConfigMap = resources.AgentKeysConfigMapName
 
 // pinTo returns a pin; nil without a commit.
 func pinTo(commit string) *v1beta1.WebsitePin {

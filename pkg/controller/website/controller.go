@@ -178,6 +178,7 @@ func New(config Config) (*Controller, error) {
 	}{
 		{v1beta1.SchemeGroupVersion.WithResource("websites"), websites.Informer(), c.handlers.websiteHandler(), false},
 		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(), c.handlers.childHandler(resources.DeploymentNameOfConfigMap), true},
+		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(), c.handlers.agentKeysHandler(), false},
 		{appsv1.SchemeGroupVersion.WithResource("deployments"), apps.Deployments().Informer(), c.handlers.childHandler(sameName), true},
 		{corev1.SchemeGroupVersion.WithResource("services"), core.Services().Informer(), c.handlers.childHandler(resources.DeploymentNameOfService), true},
 		{policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), policy.PodDisruptionBudgets().Informer(), c.handlers.childHandler(sameName), true},
@@ -256,6 +257,9 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 	for _, website := range websites {
 		c.pods.want(website)
 		c.queue.Add(cache.MetaObjectToName(website))
+	}
+	for _, key := range c.reconciler.children.AgentKeys.All() {
+		c.queue.Add(key)
 	}
 
 	if c.keys != nil {

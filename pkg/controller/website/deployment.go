@@ -4,6 +4,7 @@ import (
 	"context"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -33,6 +34,9 @@ func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desire
 		}
 	}
 	// What agents read is not part of the pod template, and also for pods that stay.
+	if p := r.ensureAgentKeys(ctx, website.Namespace); p != nil {
+		return p
+	}
 	if p := r.ensureAgentConfigMap(ctx, website, desired); p != nil {
 		return p
 	}
@@ -58,13 +62,38 @@ func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Websi
 	return p
 }
 
-// ensureAgentConfigMap writes what agents read. It changes often, so it needs no events.
+// ensureAgentKeys writes the public keys for the agents of a namespace, unless they are not known. Without Websites
+// there, it removes them.
+func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepAgentKeys)
+	defer func() { end(p) }()
+
+	done := children.Unchanged
+	websites, err := r.websiteIndex.IndexKeys(cache.NamespaceIndex, namespace)
+	switch {
+	case err != nil:
+		return nil // Only an index that does not exist is an error, and the informer has it.
+	case len(websites) == 0:
+		done, p = r.children.AgentKeys.Delete(ctx, namespace)
+	case r.keys != nil && r.keys.Public() != "":
+		done, p = r.children.AgentKeys.Apply(ctx, namespace, r.keys.Public())
+	}
+	metrics.RecordChildWrite(r.children.AgentConfigMaps, done)
+	return p
+}
+
+// ensureAgentConfigMap writes what the agents of one Website read. It changes often, so it needs no events.
 func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepAgentConfigMap)
 	defer func() { end(p) }()
 
-	configMaps := r.children.AgentConfigMaps
-	current, p := findChild(ctx, configMaps, website, desired, resources.AgentConfigMapName(website))
+	configMaps, name := r.children.AgentConfigMaps, resources.AgentConfigMapName(website)
+	if !resources.WantsAgentConfigMap(website) {
+		done, p := configMaps.Delete(ctx, website, name)
+		metrics.RecordChildWrite(configMaps, done)
+		return p
+	}
+	current, p := findChild(ctx, configMaps, website, desired, name)
 	if p != nil {
 		return p
 	}
@@ -72,11 +101,7 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	if current != nil {
 		existing = current.Data
 	}
-	keys := ""
-	if r.keys != nil {
-		keys = r.keys.Public()
-	}
-	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, keys, existing))
+	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, existing))
 	metrics.RecordChildWrite(configMaps, done)
 	return p
 }

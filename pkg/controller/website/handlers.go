@@ -164,6 +164,22 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	}
 }
 
+// agentKeysHandler queues the name of a ConfigMap with the public keys for agents that changes: that of no Website, or
+// of one that is reconciled once more.
+func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
+	enqueue := func(obj any) {
+		if object, ok := withoutTombstone(obj); ok && object.GetName() == resources.AgentKeysConfigMapName {
+			h.show(object)
+			h.queue.Enqueue(cache.MetaObjectToName(object))
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueue,
+		UpdateFunc: func(_, obj any) { enqueue(obj) },
+		DeleteFunc: enqueue,
+	}
+}
+
 // replicaSetHandler queues the Website of a ReplicaSet that is deleted: its configuration
 // may not be needed any more.
 func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {

@@ -145,7 +145,6 @@ func TestFailingAtEveryRequest(t *testing.T) {
 					}
 					f.deployment()
 					f.service()
-					f.agentConfigMap()
 					if names := f.configMapNames(); !slices.Equal(names, []string{configMapName(f.website(testName))}) {
 						t.Errorf("there are the ConfigMaps %q", names)
 					}

@@ -200,7 +200,7 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 		annotations := map[string]string{children.GenerationAnnotation: "1"}
 		return []any{
 			received[corev1.ConfigMap](b, resources.ConfigMap(website, config).WithAnnotations(annotations), i, nil),
-			received[corev1.ConfigMap](b, resources.AgentConfigMap(website, "a public key of forty-four characters in all", nil).WithAnnotations(annotations), i, nil),
+			received[corev1.ConfigMap](b, resources.AgentConfigMap(website, nil).WithAnnotations(annotations), i, nil),
 		}
 	},
 }

@@ -164,8 +164,9 @@ func TestAllTakenChildrenAreNamed(t *testing.T) {
 			service + " exists already and has no owner, so it is left alone; " + adopt + "delete it" + otherwise},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, newWebsite())
-			f.converge(newWebsite())
+			pinned := newWebsite(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(strings.Repeat("a", 40)) })
+			f := newFixture(t, pinned)
+			f.converge(pinned)
 			test.given(f)
 			f.syncCaches()
 			for range 2 {
@@ -309,7 +310,6 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	f.remove(f.deployment())
 	f.remove(f.service())
 	f.remove(f.configMap())
-	f.remove(f.agentConfigMap())
 	f.syncCaches()
 	f.uncacheWebsite(first)
 	if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {

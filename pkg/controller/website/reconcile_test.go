@@ -47,11 +47,11 @@ func TestReconcile(t *testing.T) {
 		then      func(f *fixture)
 	}{
 		"everything is created, the configuration before its pods": {
-			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment},
 			then: func(f *fixture) {
 				// Of what cannot exist yet, only the name that is claimed is looked up.
-				want := []string{"get deployments", "patch configmaps", "patch configmaps", "patch deployments", "patch services", "update websites"}
+				want := []string{"get deployments", "patch configmaps", "patch deployments", "patch services", "update websites"}
 				if got := f.requests(); !slices.Equal(got, want) {
 					f.Errorf("requests %q, want %q", got, want)
 				}
@@ -315,7 +315,7 @@ func TestReconcile(t *testing.T) {
 		"service name taken": {
 			given: func(f *fixture) { f.store(foreignService()) },
 			// The API server refuses the last.
-			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment, `Warning NameTaken Service "kubia-website-npsvc" exists already and has no owner`},
 		},
 		"configuration name taken: no pods run with it": {

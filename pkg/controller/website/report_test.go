@@ -136,7 +136,7 @@ func TestCreatingCostsOneStatusWrite(t *testing.T) {
 		clock.Step(25 * time.Millisecond)
 	}
 	writes := f.writes()
-	want := []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc",
+	want := []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc",
 		"create PodDisruptionBudget kubia-website", "status kubia 3"}
 	if !slices.Equal(writes, want) {
 		t.Errorf("writes until Ready: %q, want %q", writes, want)

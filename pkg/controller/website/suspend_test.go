@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -61,6 +62,9 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 func (f *fixture) agentPin() string {
 	f.Helper()
 	obj, err := f.tracker.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, resources.AgentConfigMapName(newWebsite()))
+	if apierrors.IsNotFound(err) {
+		return ""
+	}
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -69,6 +69,7 @@ type stepName string
 const (
 	stepClaim               stepName = "claim"
 	stepConfigMap           stepName = "configmap"
+	stepAgentKeys           stepName = "agent-keys"
 	stepAgentConfigMap      stepName = "agent-configmap"
 	stepDeployment          stepName = "deployment"
 	stepService             stepName = "service"

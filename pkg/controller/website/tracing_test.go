@@ -78,7 +78,7 @@ func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 		}
 		steps = append(steps, strings.TrimPrefix(span.Name, spanStepPrefix))
 	}
-	want := []string{"claim", "configmap", "agent-configmap", "deployment", "service", "poddisruptionbudget", "status", "collect-configmaps"}
+	want := []string{"claim", "configmap", "agent-keys", "agent-configmap", "deployment", "service", "poddisruptionbudget", "status", "collect-configmaps"}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps = %q, want %q", steps, want)
 	}

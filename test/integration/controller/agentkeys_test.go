@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -16,7 +17,7 @@ import (
 )
 
 // TestAgentKeys: the controller keeps the keys of requests to agents in a Secret, and gives
-// the public ones to the agents of each Website. Keys that were deleted or made unreadable are
+// the public ones to the agents of each namespace with Websites. Keys that were deleted or made unreadable are
 // replaced there as well.
 func TestAgentKeys(t *testing.T) {
 	stopController(t)
@@ -28,7 +29,7 @@ func TestAgentKeys(t *testing.T) {
 	secrets := client.CoreV1().Secrets("website-system")
 	published := func(before string) (keys string) {
 		framework.WaitFor(t, "the agents get public keys", func(ctx context.Context) error {
-			configMap, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kubia-website-agent", metav1.GetOptions{})
+			configMap, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "website-agent-keys", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -62,4 +63,37 @@ func TestAgentKeys(t *testing.T) {
 	if err != nil || secret.Type != corev1.SecretTypeOpaque {
 		t.Errorf("the Secret is %+v, %v", secret, err)
 	}
+
+	// The ConfigMap is repaired, and removed with the last Website.
+	configMaps := client.CoreV1().ConfigMaps(namespace)
+	another := framework.MustCreate(t, framework.NewV1alpha1(namespace, "another"))
+	framework.WaitAvailable(t, another, 1)
+	if err := configMaps.Delete(ctx, "website-agent-keys", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	published("")
+	deleteWebsite := func(name string) {
+		if err := framework.Websites(t, namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deleteWebsite("kubia")
+	framework.WaitFor(t, "the children of kubia are deleted", func(ctx context.Context) error {
+		_, err := client.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("there is the Deployment"))
+	})
+	if published("") != keys {
+		t.Error("the keys of the other Website have changed")
+	}
+	deleteWebsite("another")
+	framework.WaitFor(t, "the keys are removed with the last Website", func(ctx context.Context) error {
+		_, err := configMaps.Get(ctx, "website-agent-keys", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("they are there"))
+	})
 }

@@ -23,6 +23,7 @@ import (
 // Children reads and writes the children of all Websites, by kind.
 type Children struct {
 	ConfigMaps           *ConfigMaps
+	AgentKeys            *AgentKeys
 	AgentConfigMaps      *Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
 	Deployments          *Deployments
 	Services             *Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]
@@ -47,11 +48,13 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 	if err != nil {
 		return nil, err
 	}
+	configMapStore := core.ConfigMaps().Informer().GetStore()
 	deployments := newDeployments(kube, informers, owners)
-	agentConfigMaps := newKind("ConfigMap", owners, core.ConfigMaps().Informer().GetStore(), kube.CoreV1().ConfigMaps, extractConfigMap)
+	agentConfigMaps := newKind("ConfigMap", owners, configMapStore, kube.CoreV1().ConfigMaps, extractConfigMap)
 	agentConfigMaps.digest = digestOfConfigMap
 	return &Children{
 		ConfigMaps:      configMaps,
+		AgentKeys:       &AgentKeys{store: configMapStore, cache: NewCache(configMapStore), client: kube.CoreV1().ConfigMaps},
 		AgentConfigMaps: agentConfigMaps,
 		Deployments:     deployments,
 		Takeover:        &Takeover{deployments: deployments, kube: kube},
@@ -67,6 +70,7 @@ func (c *Children) Shown(object metav1.Object) {
 	case *corev1.ConfigMap:
 		c.ConfigMaps.shown(object)
 		c.AgentConfigMaps.shown(object)
+		c.AgentKeys.cached(object.GetNamespace())
 	case *appsv1.Deployment:
 		c.Deployments.shown(object)
 	case *corev1.Service:

@@ -126,9 +126,12 @@ func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool
 func (c *Children) Taken(ctx context.Context, website *v1beta1.Website, configMap string) []*problem.Problem {
 	_, deployment := c.Deployments.Find(ctx, website, resources.DeploymentName(website))
 	_, config := c.ConfigMaps.Find(ctx, website, configMap)
-	_, agentConfig := c.AgentConfigMaps.Find(ctx, website, resources.AgentConfigMapName(website))
 	_, service := c.Services.Find(ctx, website, resources.ServiceName(website))
-	found := []*problem.Problem{deployment, config, agentConfig, service}
+	found := []*problem.Problem{deployment, config, service}
+	if resources.WantsAgentConfigMap(website) {
+		_, agentConfig := c.AgentConfigMaps.Find(ctx, website, resources.AgentConfigMapName(website))
+		found = slices.Insert(found, 2, agentConfig)
+	}
 	if resources.WantsPodDisruptionBudget(website) {
 		_, budget := c.PodDisruptionBudgets.Find(ctx, website, resources.PodDisruptionBudgetName(website))
 		found = append(found, budget)

@@ -147,15 +147,16 @@ const maxAgentFile = 4 << 10
 func trimData(configMap *corev1.ConfigMap) {
 	files := configMap.Data
 	configMap.Data, configMap.BinaryData = nil, nil
-	if !resources.IsAgentConfigMap(configMap.Name) {
-		return
+	kept := ""
+	switch {
+	case configMap.Name == resources.AgentKeysConfigMapName:
+		kept = requests.KeysFile
+	case resources.IsAgentConfigMap(configMap.Name):
+		kept = requests.PinFile
 	}
-	configMap.Data = map[string]string{}
-	for _, name := range []string{requests.PinFile, requests.KeysFile} {
-		if content, ok := files[name]; ok && len(content) <= maxAgentFile {
-			Intern(&content) // Most are the same in all ConfigMaps of the installation.
-			configMap.Data[name] = content
-		}
+	if content, ok := files[kept]; ok && len(content) <= maxAgentFile {
+		Intern(&content) // Most are the same in all ConfigMaps of the installation.
+		configMap.Data = map[string]string{kept: content}
 	}
 }
 
@@ -163,7 +164,7 @@ func trimData(configMap *corev1.ConfigMap) {
 func mountedConfigMaps(pod *corev1.PodSpec) []string {
 	var names []string
 	for _, volume := range pod.Volumes {
-		if volume.ConfigMap != nil && !resources.IsAgentConfigMap(volume.ConfigMap.Name) {
+		if volume.ConfigMap != nil {
 			names = append(names, volume.ConfigMap.Name)
 		}
 	}

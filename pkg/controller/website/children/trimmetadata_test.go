@@ -48,7 +48,9 @@ func TestTrimMetadata(t *testing.T) {
 func TestTrimConfigMap(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"kubia-nginx-0123456789abcdef":                    nil,
-		resources.AgentConfigMapName(newWebsite("kubia")): {requests.KeysFile: "k", requests.PinFile: "p"},
+		resources.AgentConfigMapName(newWebsite("kubia")): {requests.PinFile: "p"},
+		resources.AgentKeysConfigMapName:                  {requests.KeysFile: "k"},
+		"foreign":                                         nil,
 	} {
 		configMap := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},

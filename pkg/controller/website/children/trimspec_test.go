@@ -149,10 +149,14 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 		t.Errorf("the PodDisruptionBudget is %+v", budget.Spec)
 	}
 	var agents corev1.ConfigMap
-	keys := strings.Repeat("k", 2000) // Eight keys take less.
-	made(resources.AgentConfigMap(website, keys, nil), &agents)
-	if agents.Data[requests.KeysFile] != keys || agents.Data[requests.PinFile] == "" {
+	made(resources.AgentConfigMap(website, nil), &agents)
+	if agents.Data[requests.PinFile] == "" {
 		t.Errorf("the ConfigMap for agents is %+v", agents.Data)
+	}
+	keys := strings.Repeat("k", 2000) // Eight keys take less.
+	made(resources.AgentKeysConfigMap("default", keys), &agents)
+	if agents.Data[requests.KeysFile] != keys {
+		t.Errorf("the ConfigMap with the keys is %+v", agents.Data)
 	}
 }
 

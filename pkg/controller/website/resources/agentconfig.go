@@ -9,23 +9,24 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// AgentConfigMap builds the ConfigMap from which the agents of a Website learn what to serve,
-// whose requests to accept, and which branches to list, also without the controller. It is no part of the pod
-// template: what changes in it replaces no pod. keys are the public keys of the installation.
+// WantsAgentConfigMap reports whether the agents of a Website read a ConfigMap of its own.
+func WantsAgentConfigMap(website *v1beta1.Website) bool {
+	return PinOf(website) != "" || WantsPreviews(website)
+}
+
+// AgentConfigMap builds the ConfigMap from which the agents of a Website with a pin or with previews learn which commit
+// to serve and which branches to list, also without the controller. It is no part of the pod template: what changes in
+// it replaces no pod.
 //
 // existing is the data of the ConfigMap that there is. The generation is that of the spec in
 // which the pin last changed, as far as that is known, so that other changes are not written.
-func AgentConfigMap(website *v1beta1.Website, keys string, existing map[string]string) *corev1ac.ConfigMapApplyConfiguration {
+func AgentConfigMap(website *v1beta1.Website, existing map[string]string) *corev1ac.ConfigMapApplyConfiguration {
 	pin := requests.Pin{Commit: PinOf(website), Generation: website.Generation}
 	before, err := requests.ParsePin([]byte(existing[requests.PinFile]))
 	if err == nil && before.Commit == pin.Commit && before.Generation <= pin.Generation {
 		pin = before
 	}
-	if keys == "" {
-		// What is not known does not take the place of what was.
-		keys = existing[requests.KeysFile]
-	}
-	data := map[string]string{requests.PinFile: pin.String(), requests.KeysFile: keys}
+	data := map[string]string{requests.PinFile: pin.String()}
 	if WantsPreviews(website) {
 		data[requests.PreviewsFile] = listedForPreviews(website).String()
 	}
@@ -35,10 +36,22 @@ func AgentConfigMap(website *v1beta1.Website, keys string, existing map[string]s
 		WithData(data)
 }
 
-// agentConfig is the volume with that ConfigMap. A pod starts without it as well.
+// AgentKeysConfigMap builds the ConfigMap with the public keys of the installation, whose requests all agents of a
+// namespace accept.
+func AgentKeysConfigMap(namespace, keys string) *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap(AgentKeysConfigMapName, namespace).
+		WithLabels(map[string]string{LabelManagedBy: ManagedBy}).
+		WithData(map[string]string{requests.KeysFile: keys})
+}
+
+// agentConfig is the volume with both. A pod starts without them as well.
 func agentConfig(website *v1beta1.Website) *corev1ac.VolumeApplyConfiguration {
-	return corev1ac.Volume().WithName(agentConfigVolume).
-		WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(AgentConfigMapName(website)).WithOptional(true))
+	projected := corev1ac.ProjectedVolumeSource()
+	for _, name := range []string{AgentKeysConfigMapName, AgentConfigMapName(website)} {
+		projected.WithSources(corev1ac.VolumeProjection().
+			WithConfigMap(corev1ac.ConfigMapProjection().WithName(name).WithOptional(true)))
+	}
+	return corev1ac.Volume().WithName(agentConfigVolume).WithProjected(projected)
 }
 
 // podUID tells the agent the UID of its pod, for which requests are signed.

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,40 +20,41 @@ var pinnedCommit = strings.Repeat("a", 40)
 func TestAgentConfigMap(t *testing.T) {
 	other := strings.Repeat("b", 40)
 	for name, test := range map[string]struct {
-		pin        string
-		generation int64
-		keys       string
-		existing   map[string]string
-		wantPin    string
-		wantKeys   string
+		pin               string
+		generation        int64
+		existing, wantPin string
 	}{
-		"new":                        {"", 1, "keys", nil, `{"commit":"","generation":1}`, "keys"},
-		"pinned":                     {pinnedCommit, 3, "keys", nil, `{"commit":"` + pinnedCommit + `","generation":3}`, "keys"},
-		"another change of the spec": {pinnedCommit, 9, "keys", map[string]string{"pin.json": `{"commit":"` + pinnedCommit + `","generation":3}`}, `{"commit":"` + pinnedCommit + `","generation":3}`, "keys"},
-		"another pin":                {other, 9, "keys", map[string]string{"pin.json": `{"commit":"` + pinnedCommit + `","generation":3}`}, `{"commit":"` + other + `","generation":9}`, "keys"},
-		"no pin any more":            {"", 9, "keys", map[string]string{"pin.json": `{"commit":"` + pinnedCommit + `","generation":3}`}, `{"commit":"","generation":9}`, "keys"},
-		"a restored store":           {pinnedCommit, 2, "keys", map[string]string{"pin.json": `{"commit":"` + pinnedCommit + `","generation":3}`}, `{"commit":"` + pinnedCommit + `","generation":2}`, "keys"},
-		"changed by hand":            {"", 2, "keys", map[string]string{"pin.json": "nonsense", "keys.json": "others"}, `{"commit":"","generation":2}`, "keys"},
-		"keys that are not known":    {"", 2, "", map[string]string{"keys.json": "known"}, `{"commit":"","generation":2}`, "known"},
+		"new":                        {pinnedCommit, 3, "", `{"commit":"` + pinnedCommit + `","generation":3}`},
+		"another change of the spec": {pinnedCommit, 9, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"` + pinnedCommit + `","generation":3}`},
+		"another pin":                {other, 9, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"` + other + `","generation":9}`},
+		"no pin, but previews":       {"", 9, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"","generation":9}`},
+		"a restored store":           {pinnedCommit, 2, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"` + pinnedCommit + `","generation":2}`},
+		"changed by hand":            {pinnedCommit, 2, "nonsense", `{"commit":"` + pinnedCommit + `","generation":2}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite(func(website *v1beta1.Website) {
 				website.Spec.Pin, website.Generation = pinTo(test.pin), test.generation
+				if test.pin == "" {
+					website.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}}
+				}
 			})
-			built := AgentConfigMap(website, test.keys, test.existing)
+			if !WantsAgentConfigMap(website) {
+				t.Error("there is no ConfigMap")
+			}
+			built := AgentConfigMap(website, map[string]string{requests.PinFile: test.existing})
 			if got := built.Data[requests.PinFile]; got != test.wantPin {
 				t.Errorf("pin %s, want %s", got, test.wantPin)
 			}
 			if pin, err := requests.ParsePin([]byte(built.Data[requests.PinFile])); err != nil || pin.Commit != test.pin {
 				t.Errorf("an agent reads %+v, %v", pin, err)
 			}
-			if got := built.Data[requests.KeysFile]; got != test.wantKeys {
-				t.Errorf("keys %q, want %q", got, test.wantKeys)
-			}
 			if built.Immutable != nil || *built.Name != website.Spec.DeploymentName+"-agent" || len(built.OwnerReferences) != 1 {
 				t.Errorf("built %+v", built)
 			}
 		})
+	}
+	if WantsAgentConfigMap(newWebsite()) {
+		t.Error("a Website without a pin and previews has a ConfigMap of its own")
 	}
 }
 
@@ -64,7 +66,7 @@ func TestTheAgentsOfASuspendedWebsite(t *testing.T) {
 		"suspended now":    {requests.Pin{Generation: 3}.String(), requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
 		"suspended before": {requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String(), requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String()},
 	} {
-		got := AgentConfigMap(suspended, "", map[string]string{requests.PinFile: test.existing}).Data[requests.PinFile]
+		got := AgentConfigMap(suspended, map[string]string{requests.PinFile: test.existing}).Data[requests.PinFile]
 		if pin, err := requests.ParsePin([]byte(got)); got != test.want || err != nil || pin.Commit != requests.PinCurrent {
 			t.Errorf("%s: agents read %s as %+v (%v), want %s", name, got, pin, err, test.want)
 		}
@@ -108,15 +110,21 @@ func TestThePinIsNotInThePods(t *testing.T) {
 	}
 }
 
-// TestAgentsGetTheirConfiguration: git-sync, and not nginx, mounts the ConfigMap as a
-// directory, which is updated, and a pod starts without it.
+// TestAgentsGetTheirConfiguration: git-sync, and not nginx, mounts the ConfigMaps as a
+// directory, which is updated, and a pod starts without them.
 func TestAgentsGetTheirConfiguration(t *testing.T) {
 	pod := podOf(t, testInstallation)
 	container := containerOf(t, pod, GitSyncContainer)
+	var sources []string
 	for _, volume := range pod.Volumes {
-		if volume.Name == agentConfigVolume && (volume.ConfigMap == nil || volume.ConfigMap.Name != "kubia-website-agent" || !*volume.ConfigMap.Optional) {
-			t.Errorf("the volume is %+v", volume)
+		if volume.Name == agentConfigVolume {
+			for _, source := range volume.Projected.Sources {
+				sources = append(sources, fmt.Sprint(source.ConfigMap.Name, " ", *source.ConfigMap.Optional))
+			}
 		}
+	}
+	if want := []string{"website-agent-keys true", "kubia-website-agent true"}; !slices.Equal(sources, want) {
+		t.Errorf("the volume has %q, want %q", sources, want)
 	}
 	mounted := false
 	for _, mount := range container.VolumeMounts {

@@ -280,9 +280,14 @@ func TestDeployment(t *testing.T) {
 						{Name: "nginx-tmp", VolumeSource: emptyDir("64Mi")},
 						{Name: "git-sync-tmp", VolumeSource: emptyDir("256Mi")},
 						{Name: "agent", VolumeSource: emptyDir("32Mi")},
-						{Name: "agent-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-							LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-agent"}, Optional: ptr.To(true),
-						}}},
+						{Name: "agent-config", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+							{ConfigMap: &corev1.ConfigMapProjection{
+								LocalObjectReference: corev1.LocalObjectReference{Name: "website-agent-keys"}, Optional: ptr.To(true),
+							}},
+							{ConfigMap: &corev1.ConfigMapProjection{
+								LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-agent"}, Optional: ptr.To(true),
+							}},
+						}}}},
 					},
 				},
 			},
@@ -329,7 +334,7 @@ func TestConfigMapFollowsNginxConfig(t *testing.T) {
 	configMap := typed[corev1.ConfigMap](t, ConfigMap(newWebsite(), config))
 	var mounted []string
 	for _, volume := range buildDeployment(t, newWebsite()).Spec.Template.Spec.Volumes {
-		if volume.ConfigMap != nil && volume.Name != agentConfigVolume {
+		if volume.ConfigMap != nil {
 			mounted = append(mounted, volume.ConfigMap.Name)
 		}
 	}

@@ -38,12 +38,15 @@ func ConfigMapName(website *v1beta1.Website, nginxConfig string) string {
 	return website.Spec.DeploymentName + configMapSuffix + "-" + configHash(nginxConfig)
 }
 
-// AgentConfigMapName is the name of the ConfigMap that the agents of a Website read.
+// AgentKeysConfigMapName is the name of the ConfigMap that all agents of a namespace read.
+const AgentKeysConfigMapName = "website-agent-keys"
+
+// AgentConfigMapName is the name of the ConfigMap that only the agents of a Website read.
 func AgentConfigMapName(website *v1beta1.Website) string {
 	return website.Spec.DeploymentName + agentConfigMapSuffix
 }
 
-// IsAgentConfigMap reports whether a name is that of a ConfigMap that agents read.
+// IsAgentConfigMap reports whether a name is one of AgentConfigMapName.
 func IsAgentConfigMap(name string) bool {
 	return strings.HasSuffix(name, agentConfigMapSuffix) && name != agentConfigMapSuffix
 }

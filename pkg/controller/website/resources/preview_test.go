@@ -73,14 +73,14 @@ func TestPreview(t *testing.T) {
 
 // TestWhatAgentsList: without previews, no ConfigMap is written because of them.
 func TestWhatAgentsList(t *testing.T) {
-	if data := AgentConfigMap(newWebsite(), "keys", nil).Data; len(data) != 2 {
-		t.Errorf("without previews the agents read %v", data)
+	if WantsAgentConfigMap(newWebsite()) {
+		t.Error("without previews the agents read a ConfigMap")
 	}
 	preview := newWebsite(withPreviews, func(w *v1beta1.Website) {
 		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: Kind, Name: "shop", Controller: ptr.To(true)}}
 	})
-	if data := AgentConfigMap(preview, "keys", nil).Data; len(data) != 2 {
-		t.Errorf("of a preview the agents read %v", data)
+	if WantsAgentConfigMap(preview) {
+		t.Error("of a preview the agents read a ConfigMap")
 	}
 	branch := func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"} }
 	for name, test := range map[string]struct {
@@ -90,7 +90,7 @@ func TestWhatAgentsList(t *testing.T) {
 		"following HEAD":     {newWebsite(withPreviews), requests.Previews{Branches: []string{"feature/*"}, Head: true}},
 		"following a branch": {newWebsite(withPreviews, branch), requests.Previews{Branches: []string{"feature/*"}}},
 	} {
-		got, err := requests.ParsePreviews([]byte(AgentConfigMap(test.website, "keys", nil).Data[requests.PreviewsFile]))
+		got, err := requests.ParsePreviews([]byte(AgentConfigMap(test.website, nil).Data[requests.PreviewsFile]))
 		if err != nil || !reflect.DeepEqual(got, test.want) || got.ID(test.website.Spec.Source.Git.Repository) != BranchesID(test.website) {
 			t.Errorf("%s: the agents read %+v, %v, want %+v", name, got, err, test.want)
 		}
