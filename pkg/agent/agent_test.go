@@ -341,7 +341,7 @@ func TestRestart(t *testing.T) {
 	})
 	t.Run("a new pod", func(t *testing.T) {
 		pin := requests.Pin{Commit: commit("d"), Generation: 9}
-		a, _ := startAgent(t, func(a *Agent) {
+		a, r := startAgent(t, func(a *Agent) {
 			if err := os.WriteFile(filepath.Join(a.ConfigDir, requests.PinFile), []byte(pin.String()), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -350,6 +350,12 @@ func TestRestart(t *testing.T) {
 		if releases := a.Status().Releases; len(releases) > 2 {
 			t.Errorf("there are the releases %.2s", releases)
 		}
+		// The file is removed with the pin.
+		r.push("e")
+		if err := os.Remove(filepath.Join(a.ConfigDir, requests.PinFile)); err != nil {
+			t.Fatal(err)
+		}
+		a.serves(t, "e")
 	})
 }
 

@@ -41,11 +41,16 @@ func (r *remote) answer(request *http.Request) (*http.Response, error) {
 	r.mu.Unlock()
 	return framework.PodAnswers(func(pod *corev1.Pod) map[string]string {
 		for _, volume := range pod.Spec.Volumes {
-			if volume.ConfigMap == nil || !strings.HasSuffix(volume.ConfigMap.Name, agentSuffix) {
+			if volume.Projected == nil {
 				continue
 			}
-			if pin, err := pinOf(request.Context(), pod.Namespace, volume.ConfigMap.Name); err == nil && pin != "" {
-				return framework.Pinned(pin)
+			for _, source := range volume.Projected.Sources {
+				if source.ConfigMap == nil || !strings.HasSuffix(source.ConfigMap.Name, agentSuffix) {
+					continue
+				}
+				if pin, err := pinOf(request.Context(), pod.Namespace, source.ConfigMap.Name); err == nil && pin != "" {
+					return framework.Pinned(pin)
+				}
 			}
 		}
 		return framework.Serving(commit)

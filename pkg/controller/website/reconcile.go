@@ -56,11 +56,10 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	if website == nil || !website.DeletionTimestamp.IsZero() {
 		// Garbage collection deletes the children; recreating one would delay it.
 		r.forget(key)
-		if website != nil {
-			return nil
-		}
-		if p := r.ensureAgentKeys(ctx, key.Namespace); p != nil {
-			return []*problem.Problem{p}
+		if website == nil {
+			if p := r.ensureAgentKeys(ctx, key.Namespace); p != nil {
+				return []*problem.Problem{p}
+			}
 		}
 		return nil
 	}

@@ -226,18 +226,18 @@ func TestAdoptRestored(t *testing.T) {
 	taken := framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse,
 		v1beta1.WebsiteReasonNameTaken)
 	for _, want := range []string{
-		`Deployment "kubia-website", `, `ConfigMap "kubia-website-nginx-`, `ConfigMap "kubia-website-agent"`,
+		`Deployment "kubia-website", `, `ConfigMap "kubia-website-nginx-`,
 		`Service "kubia-website-npsvc"`, `PodDisruptionBudget "kubia-website"`, "website-controller adopt",
 	} {
 		if !strings.Contains(taken.Message, want) {
 			t.Errorf("message = %q, want %q in it", taken.Message, want)
 		}
 	}
-	if plan := adopt(t, "plan", "-n", namespace); !strings.HasSuffix(plan, "5 to adopt, 0 refused\n") {
-		t.Errorf("the plan is\n%s, want 5 children", plan)
+	if plan := adopt(t, "plan", "-n", namespace); !strings.HasSuffix(plan, "4 to adopt, 0 refused\n") {
+		t.Errorf("the plan is\n%s, want 4 children", plan)
 	}
-	if result := adopt(t, "run", "-n", namespace, "kubia"); !strings.HasSuffix(result, "5 adopted, 0 refused\n") {
-		t.Errorf("the command printed\n%s, want that 5 children were adopted", result)
+	if result := adopt(t, "run", "-n", namespace, "kubia"); !strings.HasSuffix(result, "4 adopted, 0 refused\n") {
+		t.Errorf("the command printed\n%s, want that 4 children were adopted", result)
 	}
 	framework.WaitReady(t, namespace, "kubia")
 	framework.WaitSettled(t, namespace, "kubia")

@@ -20,7 +20,7 @@ func mounted(configMap string) corev1.Volume {
 
 func TestTrimReplicaSet(t *testing.T) {
 	replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7", Labels: map[string]string{resources.LabelController: "kubia"}, Annotations: map[string]string{revisionAnnotation: "3", "other": "x"}}}
-	replicaSet.Spec.Template.Spec.Volumes = []corev1.Volume{mounted("kubia-nginx-1"), {Name: "work"}, mounted(resources.AgentConfigMapName(newWebsite("kubia")))}
+	replicaSet.Spec.Template.Spec.Volumes = []corev1.Volume{mounted("kubia-nginx-1"), {Name: "work"}}
 	want := &ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7"},
 		Website:    cache.NewObjectName("default", "kubia"), Revision: "3", ConfigMaps: []string{"kubia-nginx-1"},
