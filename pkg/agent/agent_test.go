@@ -355,6 +355,8 @@ func TestRestart(t *testing.T) {
 		if err := os.Remove(filepath.Join(a.ConfigDir, requests.PinFile)); err != nil {
 			t.Fatal(err)
 		}
+		eventually(t, "the pin has ended", func() bool { return a.Status().Pin.Commit == "" })
+		a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long)
 		a.serves(t, "e")
 	})
 }

@@ -128,7 +128,8 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 	isPinnedTo := func(want string) {
 		t.Helper()
 		framework.WaitFor(t, "agents are to serve "+want, func(context.Context) error {
-			got := framework.Kubectl(t, "get", "configmap/kubia-website-agent", "--ignore-not-found", "-n", namespace, "-o", `jsonpath={.data.pin\.json}`)
+			got := framework.Kubectl(t, "get", "configmap/kubia-website-agent", "--ignore-not-found",
+				"-n", namespace, "-o", `jsonpath={.data.pin\.json}`)
 			if want == "" && got == "" {
 				return nil
 			}
