@@ -1,7 +1,6 @@
 package website
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,6 +31,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/takeover"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
@@ -141,20 +141,19 @@ func New(config Config) (*Controller, error) {
 	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
-		children:             ofWebsites,
-		unlabelled:           config.UnlabelledChildren,
-		rollouts:             rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
-		pods:                 c.pods,
-		installation:         config.Installation,
-		takeoverReadySeconds: cmp.Or(config.TakeoverReadySeconds, defaultTakeoverReadySeconds),
-		keys:                 config.Keys,
-		routes:               c.routes,
-		previewDomain:        config.PreviewDomain,
-		events:               reporter,
-		statuses:             newStatusReporter(client, written, c.queue, c.tracer, memory),
-		tracer:               c.tracer,
-		clock:                config.Clock,
-		memory:               memory,
+		children:      ofWebsites,
+		rollouts:      rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
+		pods:          c.pods,
+		installation:  config.Installation,
+		takeover:      takeover.New(config.Kube, ofWebsites, config.UnlabelledChildren, reporter, config.TakeoverReadySeconds),
+		keys:          config.Keys,
+		routes:        c.routes,
+		previewDomain: config.PreviewDomain,
+		events:        reporter,
+		statuses:      newStatusReporter(client, written, c.queue, c.tracer, memory),
+		tracer:        c.tracer,
+		clock:         config.Clock,
+		memory:        memory,
 	}
 	c.reconciler.statuses.written = c.reconciler.statusWritten
 
@@ -253,7 +252,7 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 		return fmt.Errorf("listing Websites: %w", err)
 	}
 	slices.SortFunc(websites, rollout.Compare)
-	c.reconciler.startRollouts(websites)
+	c.reconciler.rollouts.Start(websites, rollout.InCache(c.reconciler.children.Deployments))
 	for _, website := range websites {
 		c.pods.want(website)
 		c.queue.Add(cache.MetaObjectToName(website))

@@ -12,12 +12,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // ensurePods applies the Deployment and what its pods read. While the rollout is pending,
 // the pods stay as they are.
 func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desired desiredChildren) *problem.Problem {
-	website, isFormer := found.Website, children.IsFormer(found.Deployment)
+	website, isFormer := found.Website, workload.IsFormer(found.Deployment)
 	switch {
 	case found.RolloutPending && isFormer:
 		return nil
@@ -28,7 +29,7 @@ func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desire
 			return p
 		}
 		if isFormer {
-			if p := r.prepareTakeover(ctx, found); p != nil {
+			if p := r.takeover.Prepare(ctx, found); p != nil {
 				return p
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/takeover"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -27,11 +27,10 @@ type reconciler struct {
 	websiteIndex cache.Indexer
 
 	children *children.Children
-	// unlabelled are the children that other clients have made. It may be nil.
-	unlabelled *unlabelled.Watch
-	rollouts   *rollout.Limit
-	pods       *websitePods
-	keys       *agentkeys.Keys
+	rollouts *rollout.Limit
+	takeover *takeover.Takeover
+	pods     *websitePods
+	keys     *agentkeys.Keys
 
 	// routes is nil where hosts are not routed.
 	routes *routes.Routes
@@ -39,8 +38,6 @@ type reconciler struct {
 	previewDomain string
 
 	installation resources.Installation
-	// takeoverReadySeconds is minReadySeconds of a Deployment that is being taken over.
-	takeoverReadySeconds int32
 
 	memory   *memory
 	events   *events.Reporter
@@ -72,7 +69,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	previewing := r.reconcilePreviews(writing, found)
 	r.prepareDeploys(found, problems)
 	reported := problems
-	if left := r.leftBehind(website); left != nil {
+	if left := r.takeover.LeftBehind(website); left != nil {
 		reported = append(slices.Clone(problems), left)
 		if found != nil {
 			found.LeftBehind = left.Message
@@ -109,12 +106,13 @@ func (r *reconciler) forget(key cache.ObjectName) {
 // without problems.
 func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, desiredChildren, []*problem.Problem) {
 	found, desired, p := r.claim(ctx, website)
-	defer func() { r.observeRollout(website, found) }()
+	defer func() { r.rollouts.End(website, found) }()
 	if p == nil {
-		p = r.keepFormerPods(ctx, found)
+		p = r.takeover.KeepFormerPods(ctx, found)
 	}
-	if p == nil {
-		p = r.limitRollout(found, &desired)
+	if p == nil && found.Deployment != nil {
+		r.takeover.KeepReadySeconds(found, desired.deployment)
+		p = r.rollouts.Hold(r.children.Deployments, found, desired.deployment)
 	}
 	if p != nil {
 		return found, desired, []*problem.Problem{p}
@@ -127,7 +125,7 @@ func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Web
 	if found.Deployment == nil {
 		return found, desired, problems
 	}
-	found.PodSelector = workload.ServingPodSelector(website, found.Deployment, r.servingPods(found))
+	found.PodSelector = workload.ServingPodSelector(website, found.Deployment, r.takeover.ServingPods(found))
 
 	// A Service is of no use without pods, but one that is missing in front of
 	// pods is recreated whatever else is wrong.

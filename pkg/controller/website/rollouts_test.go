@@ -41,7 +41,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	}
 	u.controller.reconciler.installation.Nginx = "example.com/nginx:2"
 	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.reconciler.clock, u.controller.queue.Enqueue)
-	u.controller.reconciler.startRollouts([]*v1beta1.Website{u.older, u.younger})
+	u.controller.reconciler.rollouts.Start([]*v1beta1.Website{u.older, u.younger}, rollout.InCache(u.controller.reconciler.children.Deployments))
 	u.controller.queue.Running.Store(true)
 	return u
 }
@@ -172,7 +172,7 @@ func TestRolloutsInProgressAreKnownAtTheStart(t *testing.T) {
 	u := newUpgrade(t)
 	u.reconcileAndSee(u.older)
 	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.reconciler.clock, u.controller.queue.Enqueue)
-	u.controller.reconciler.startRollouts([]*v1beta1.Website{u.older, u.younger})
+	u.controller.reconciler.rollouts.Start([]*v1beta1.Website{u.older, u.younger}, rollout.InCache(u.controller.reconciler.children.Deployments))
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "1")
 	u.change(u.older, withReplicas(2))

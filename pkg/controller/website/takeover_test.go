@@ -42,7 +42,7 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 				},
 			}
 			former.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.GitSyncContainer}}
-			p := f.controller.reconciler.keepFormerPods(t.Context(), &status.Input{Website: newWebsite(), Deployment: former})
+			p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(), &status.Input{Website: newWebsite(), Deployment: former})
 			switch {
 			case !test.blocked && p != nil:
 				t.Errorf("the problem is %+v, want none", p)
@@ -73,7 +73,7 @@ func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
 		f.syncCaches()
 		f.forgetHistory()
 		found := &status.Input{Website: newWebsite(), Deployment: f.deployment()}
-		if p := f.controller.reconciler.keepFormerPods(t.Context(), found); p != nil {
+		if p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(), found); p != nil {
 			t.Errorf("a Service that leads to revision %q: %+v", revision, p)
 		}
 		if len(found.FormerPods) != want || len(f.writes()) > 0 {

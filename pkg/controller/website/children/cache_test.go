@@ -26,7 +26,7 @@ func TestShownWritesAreForgotten(t *testing.T) {
 		child := services.cached("default", "site")
 		return child != nil && child.ResourceVersion == resourceVersion
 	}
-	services.remember(version("2"))
+	services.Remember(version("2"))
 	all.Shown(version("1"))
 	if !remembered("2") {
 		t.Error("a write that the store does not have is forgotten")
@@ -42,7 +42,7 @@ func TestShownWritesAreForgotten(t *testing.T) {
 	if err := store.Update(version("3")); err != nil {
 		t.Fatal(err)
 	}
-	services.remember(version("3"))
+	services.Remember(version("3"))
 	if remembered("3") {
 		t.Error("a write that the store had before is remembered")
 	}

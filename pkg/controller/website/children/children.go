@@ -32,7 +32,6 @@ type Children struct {
 	ListenerSets         *Several[*gatewayv1.ListenerSet, *gatewayv1ac.ListenerSetApplyConfiguration]
 	Ingresses            *Several[*networkingv1.Ingress, *networkingv1ac.IngressApplyConfiguration]
 	Previews             *Several[*v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration]
-	Takeover             *Takeover
 }
 
 // RouteStores are the caches of the children that route hosts. Their indexers have ByOwner.
@@ -49,15 +48,13 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 		return nil, err
 	}
 	configMapStore := core.ConfigMaps().Informer().GetStore()
-	deployments := newDeployments(kube, informers, owners)
 	agentConfigMaps := newKind("ConfigMap", owners, configMapStore, kube.CoreV1().ConfigMaps, extractConfigMap)
 	agentConfigMaps.digest = digestOfConfigMap
 	return &Children{
 		ConfigMaps:      configMaps,
 		AgentKeys:       &AgentKeys{store: configMapStore, cache: NewCache(configMapStore), client: kube.CoreV1().ConfigMaps},
 		AgentConfigMaps: agentConfigMaps,
-		Deployments:     deployments,
-		Takeover:        &Takeover{deployments: deployments, kube: kube},
+		Deployments:     newDeployments(kube, informers, owners),
 		Services:        newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services, extractService),
 		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer().GetStore(),
 			kube.PolicyV1().PodDisruptionBudgets, extractPodDisruptionBudget),

@@ -130,6 +130,6 @@ func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name s
 	if err != nil {
 		return Unchanged, problem.Classify(fmt.Errorf("adopting %s %q: %w", c.name, name, err))
 	}
-	c.remember(adopted)
+	c.Remember(adopted)
 	return Adopted, nil
 }

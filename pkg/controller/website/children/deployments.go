@@ -58,6 +58,6 @@ func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, c
 	if applied.Spec != nil {
 		desired.Spec.Template = applied.Spec.Template
 	}
-	d.remember(live)
+	d.Remember(live)
 	return d.Apply(ctx, website, live, desired)
 }

@@ -115,7 +115,7 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 	}
 	switch {
 	case metav1.IsControlledBy(child, website):
-		k.remember(child)
+		k.Remember(child)
 		return child, nil
 	case isOrphanOf(website, child):
 		k.trim(child)
@@ -157,7 +157,7 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 		k.refresh(ctx, website.Namespace, child.GetName())
 		return child, Unchanged, problem.Classify(fmt.Errorf("updating %s %q: %w", k.name, child.GetName(), err))
 	}
-	k.remember(applied)
+	k.Remember(applied)
 	switch {
 	case applied.GetResourceVersion() == child.GetResourceVersion():
 		return applied, Unchanged, nil // Admission put back what was to change.
@@ -173,12 +173,12 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 // only its answer was lost. What cannot be read now is left to the next attempt.
 func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
 	if child, err := k.client(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
-		k.remember(child)
+		k.Remember(child)
 	}
 }
 
-// remember keeps a child that the API server has returned.
-func (k *Kind[T, A]) remember(child T) {
+// Remember keeps a child that the API server has returned.
+func (k *Kind[T, A]) Remember(child T) {
 	k.trim(child)
 	k.cache.Mutation(child)
 }
@@ -207,7 +207,7 @@ func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desir
 	if err != nil {
 		return none, Unchanged, problem.Classify(fmt.Errorf("creating %s %q: %w", k.name, name, err))
 	}
-	k.remember(child)
+	k.Remember(child)
 	return child, Created, nil
 }
 

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,4 +47,12 @@ func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.S
 	if port := existing.Spec.Ports[0]; port.Name == "" && port.Port == resources.ServicePort && port.Protocol == corev1.ProtocolTCP {
 		desired.Spec.Ports[0].Name = nil
 	}
+}
+
+// IsFormer reports whether a pod template is that of the controller before this one, which
+// ran git-sync as an ordinary container. There need not be a Deployment.
+func IsFormer(deployment *appsv1.Deployment) bool {
+	return deployment != nil && slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
+		return container.Name == resources.GitSyncContainer
+	})
 }

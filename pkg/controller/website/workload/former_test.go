@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -42,4 +43,23 @@ func TestFormerRevisions(t *testing.T) {
 	if got := FormerRevisions([]corev1.Pod{pod("a"), pod("b"), pod("a")}); got.Len() != 2 || !got.HasAll("a", "b") {
 		t.Errorf("revisions %v, want a and b", got)
 	}
+}
+
+func TestIsFormer(t *testing.T) {
+	for name, test := range map[string]struct {
+		deployment *appsv1.Deployment
+		want       bool
+	}{
+		"none":                  {nil, false},
+		"an ordinary container": {withPods(corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx"}, {Name: "git-sync"}}}), true},
+		"a sidecar":             {withPods(corev1.PodSpec{InitContainers: []corev1.Container{{Name: "git-sync"}}, Containers: []corev1.Container{{Name: "nginx"}}}), false},
+	} {
+		if got := IsFormer(test.deployment); got != test.want {
+			t.Errorf("%s: got %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+func withPods(pod corev1.PodSpec) *appsv1.Deployment {
+	return &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
 }

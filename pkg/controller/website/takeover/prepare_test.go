@@ -1,4 +1,4 @@
-package children
+package takeover
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -29,23 +28,4 @@ func TestTemplateManagers(t *testing.T) {
 	if got := sets.List(managers); !slices.Equal(got, []string{"kubectl-edit", "original"}) || !last.Equal(late.Time) {
 		t.Errorf("managers %q, the last at %v; want those that have set something in the pods", got, last)
 	}
-}
-
-func TestIsFormer(t *testing.T) {
-	for name, test := range map[string]struct {
-		deployment *appsv1.Deployment
-		want       bool
-	}{
-		"none":                  {nil, false},
-		"an ordinary container": {withPods(corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx"}, {Name: "git-sync"}}}), true},
-		"a sidecar":             {withPods(corev1.PodSpec{InitContainers: []corev1.Container{{Name: "git-sync"}}, Containers: []corev1.Container{{Name: "nginx"}}}), false},
-	} {
-		if got := IsFormer(test.deployment); got != test.want {
-			t.Errorf("%s: got %t, want %t", name, got, test.want)
-		}
-	}
-}
-
-func withPods(pod corev1.PodSpec) *appsv1.Deployment {
-	return &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
 }

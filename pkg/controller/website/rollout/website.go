@@ -1,0 +1,71 @@
+package rollout
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// Hold leaves the pod template of a Deployment that exists as it is while too many others are
+// rolling out, unless it changes because the Website did. Everything else of the children
+// is written all the same.
+func (l *Limit) Hold(
+	deployments *children.Deployments, found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration,
+) *problem.Problem {
+	deployment, website := found.Deployment, found.Website
+	applied, p := deployments.Applied(deployment)
+	if p != nil {
+		return p
+	}
+	wanted, p := deployments.Desired(desired)
+	if p != nil {
+		return p
+	}
+	if applied.Content == wanted.Content {
+		keepMark(desired, deployment)
+		return nil
+	}
+	after := string(wanted.Content[:])
+	requested := !workload.IsFormer(deployment) && RequestedByUser(website, deployment) && !l.Waits(cache.MetaObjectToName(website), after)
+	switch {
+	case requested, ptr.Deref(website.Spec.Replicas, 1) == 0, !deployment.DeletionTimestamp.IsZero():
+	case l.Admit(website, after):
+		desired.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: "true"})
+	default:
+		found.RolloutPending = true
+		keepMark(desired, deployment)
+	}
+	return nil
+}
+
+// keepMark leaves the annotation of a limited rollout as it is.
+func keepMark(desired *appsv1ac.DeploymentApplyConfiguration, deployment *appsv1.Deployment) {
+	if mark, ok := deployment.Annotations[children.LimitedRolloutAnnotation]; ok {
+		desired.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: mark})
+	}
+}
+
+// End ends the part of a reconciliation that may begin a rollout, which has found this, or nil.
+func (l *Limit) End(website *v1beta1.Website, found *status.Input) {
+	switch {
+	case found == nil:
+		l.Observe(website, false)
+	case !found.RolloutPending:
+		l.Observe(website, InProgress(found.Deployment))
+	}
+}
+
+// InCache returns a predicate for the Websites whose cached Deployments have rollouts in progress.
+func InCache(deployments *children.Deployments) func(*v1beta1.Website) bool {
+	return func(website *v1beta1.Website) bool {
+		return InProgress(deployments.Held(website, resources.DeploymentName(website)))
+	}
+}

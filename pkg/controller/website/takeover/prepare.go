@@ -1,0 +1,82 @@
+package takeover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// quietPeriod is how long another client must not have written a Deployment that was taken
+// over from it before, until it is taken over again.
+const quietPeriod = 5 * time.Minute
+
+// Prepare makes the controller the manager of what other clients have set in the pod
+// template of a Deployment, so that the next apply replaces all of it at once. The pods are
+// left as they are. Another client that writes the pod template again afterwards is not
+// answered at once: two controllers would replace each other's pods all the time.
+func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Problem {
+	website, name := found.Website, found.Deployment.Name
+	client := t.kube.AppsV1().Deployments(website.Namespace)
+	deployment, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return problem.ClassifyOther(fmt.Errorf("reading Deployment %q before it is taken over: %w", name, err))
+	}
+	if !metav1.IsControlledBy(deployment, website) {
+		return problem.Classify(apierrors.NewConflict(appsv1.Resource("deployments"), name, fmt.Errorf("it has another owner now")))
+	}
+	managers, last := templateManagers(deployment)
+	if children.WasApplied(deployment) && found.Now.Sub(last) < quietPeriod {
+		return problem.ConflictingManager(string(deployment.UID), "Deployment %q is written by another controller as well (field manager %q); stop that one, "+
+			"then the Deployment is taken over %v after its last write", name, sets.List(managers), quietPeriod)
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(deployment, managers, children.FieldManager)
+	if err != nil {
+		return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
+	}
+	if patch != nil {
+		if deployment, err = client.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: children.FieldManager}); err != nil {
+			return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
+		}
+	}
+	t.children.Deployments.Remember(deployment)
+	found.Deployment = deployment
+	return nil
+}
+
+// templateManagers returns the other clients that have set something in the pods of a
+// Deployment by an update, and when the last of them did so.
+func templateManagers(deployment *appsv1.Deployment) (managers sets.Set[string], last time.Time) {
+	managers = sets.New[string]()
+	for _, entry := range deployment.ManagedFields {
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Spec struct {
+				Template struct {
+					Spec json.RawMessage `json:"f:spec"`
+				} `json:"f:template"`
+			} `json:"f:spec"`
+		}
+		if err := json.Unmarshal([]byte(entry.FieldsV1.GetRawString()), &fields); err != nil || fields.Spec.Template.Spec == nil {
+			continue
+		}
+		managers.Insert(entry.Manager)
+		if entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return managers, last
+}

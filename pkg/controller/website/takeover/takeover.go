@@ -1,0 +1,163 @@
+// Package takeover replaces the pods of the controller before this one, while the Service sends requests to pods that
+// answer them. Server-side apply alone does not: it keeps what other clients have set, and rejects a container that would
+// be in two lists.
+package takeover
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// defaultReadySeconds is how long former pods stay after one that replaces them has become
+// ready. Within it, the Service must lead to that one, and no node send requests to the former
+// pods, which end at once when they are deleted. If the leader is killed in between, another
+// one takes up to 25 seconds to go on: its lease expires after 15.
+const defaultReadySeconds = 45
+
+// serviceDelay is how long a pod that replaces former ones is ready before the Service leads to
+// it. What computes the endpoints may observe the pod later than this controller, and would find
+// none that is ready.
+const serviceDelay = 5 * time.Second
+
+// Takeover replaces the pods of the controller before this one.
+type Takeover struct {
+	kube     kubernetes.Interface
+	children *children.Children
+	// unlabelled are the children that other clients have made. It may be nil.
+	unlabelled *unlabelled.Watch
+	events     *events.Reporter
+	// readySeconds is minReadySeconds of a Deployment that is being taken over.
+	readySeconds int32
+}
+
+// New returns a Takeover. Without readySeconds, former pods stay for the default time.
+func New(
+	kube kubernetes.Interface, ofWebsites *children.Children, unlabelled *unlabelled.Watch, events *events.Reporter, readySeconds int32,
+) *Takeover {
+	return &Takeover{
+		kube: kube, children: ofWebsites, unlabelled: unlabelled, events: events, readySeconds: cmp.Or(readySeconds, defaultReadySeconds),
+	}
+}
+
+// ServingPods returns the ready pods to which the Service leads, or is to lead.
+func (t *Takeover) ServingPods(found *status.Input) []*corev1.Pod {
+	ready := found.ReadyPods()
+	if !t.leadsToFormerPods(found.Website) {
+		return ready
+	}
+	for _, pod := range ready {
+		since := found.Now.Sub(workload.PodCondition(pod, corev1.PodReady).LastTransitionTime.Time)
+		// The clock of a node that is ahead says nothing.
+		if since < 0 || since >= serviceDelay {
+			found.ServiceWaits = 0
+			return ready
+		}
+		found.ServiceWaits = serviceDelay - since
+	}
+	return nil
+}
+
+// leadsToFormerPods reports whether the Service sends requests to pods of the controller before this one.
+func (t *Takeover) leadsToFormerPods(website *v1beta1.Website) bool {
+	service := t.children.Services.Held(website, resources.ServiceName(website))
+	return service != nil && service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != ""
+}
+
+// KeepFormerPods has the Service send requests to the pods of the controller before this
+// one, and to no others. The pods that replace them match its selector as well, but answer
+// at another port.
+func (t *Takeover) KeepFormerPods(ctx context.Context, found *status.Input) *problem.Problem {
+	website, former := found.Website, workload.IsFormer(found.Deployment)
+	if found.Deployment == nil || !former && !t.leadsToFormerPods(website) || len(found.ReadyPods()) > 0 {
+		return nil // The Service follows those that are ready.
+	}
+	pods, p := t.formerPods(ctx, found.Deployment)
+	if p != nil || len(pods) == 0 {
+		return p
+	}
+	found.FormerPods = pods
+	if !former {
+		return nil // They are being replaced, and the Service leads to them until then.
+	}
+	revisions := workload.FormerRevisions(pods)
+	if len(revisions) > 1 {
+		return problem.BeingReplaced(found.Deployment.Name)
+	}
+	services := t.children.Services
+	current, p := services.Find(ctx, website, resources.ServiceName(website))
+	if p != nil || current == nil {
+		return p // A missing one is created with the Deployment.
+	}
+	service, done, p := services.Apply(ctx, website, current, workload.FormerService(website, current, revisions.UnsortedList()[0]))
+	if p != nil {
+		return p
+	}
+	metrics.RecordChildWrite(services, done)
+	t.events.ChildWritten(website, service, services, done)
+	return nil
+}
+
+// formerPods returns the ready pods of a Deployment by the API server: the informers do not see those of another
+// controller. They are told apart by their owner: the original controller gives the Deployments of a Website the same
+// selector, and leaves one behind when deploymentName changes.
+func (t *Takeover) formerPods(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, *problem.Problem) {
+	selector := metav1.FormatLabelSelector(deployment.Spec.Selector)
+	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w", deployment.Name, err))
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return !workload.IsReady(&pod) || !workload.BelongsTo(&pod, deployment.Name)
+	}), nil
+}
+
+// LeftBehind returns the problem that the controller before this one has made children of a Website under a former
+// deploymentName, or nil. Its Services send requests to the pods of this controller as well, at the wrong port.
+func (t *Takeover) LeftBehind(website *v1beta1.Website) *problem.Problem {
+	if t.unlabelled == nil {
+		return nil
+	}
+	var objects []string
+	for _, name := range t.unlabelled.Of(appsv1.SchemeGroupVersion.WithResource("deployments"), website) {
+		if name != resources.DeploymentName(website) {
+			objects = append(objects, "deployment/"+name)
+		}
+	}
+	for _, name := range t.unlabelled.Of(corev1.SchemeGroupVersion.WithResource("services"), website) {
+		if _, ok := resources.DeploymentNameOfService(name); ok && name != resources.ServiceName(website) {
+			objects = append(objects, "service/"+name)
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return problem.LeftBehind(website, objects)
+}
+
+// KeepReadySeconds has a Deployment stay slow while it still has pods of the controller before this one, or has just got
+// its last.
+func (t *Takeover) KeepReadySeconds(found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration) {
+	if workload.IsFormer(found.Deployment) ||
+		found.Deployment.Spec.MinReadySeconds == t.readySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut {
+		desired.Spec.WithMinReadySeconds(t.readySeconds)
+	}
+}
