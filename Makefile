@@ -42,8 +42,7 @@ FAULT_TIME ?= 10m
 QUICK ?=
 # The mutants of make test-mutants, by their numbers, and flags of hack/mutants. Empty: all of them.
 MUTANTS ?=
-# More flags of make bench, make bench-controller and make bench-growth, see --help of bin/bench,
-# bin/bench-controller and bin/bench-growth.
+# More flags of make bench, bench-controller, bench-growth and bench-serving, see "bin/bench api --help" and so on.
 BENCH_FLAGS ?=
 
 GO ?= go
@@ -157,23 +156,23 @@ test-hosts: tools ## Run the integration tests on older Kubernetes versions
 
 bench: tools ## Measure the API beside others; QUICK=1 compares ratios
 	@$(GO_BUILD) bin/bench test ./bench/cmd
-	@exec bin/bench $(if $(QUICK),--quick) $(BENCH_FLAGS)
+	@exec bin/bench api $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 bench-controller: tools ## Measure the controller beside others; QUICK=1 measures less
 	@$(GO_BUILD) bin/scaffold-controller hack/scaffold-controller .
-	@$(GO_BUILD) bin/bench-controller test ./bench/controller/cmd
-	@exec bin/bench-controller $(if $(QUICK),--quick) $(BENCH_FLAGS)
+	@$(GO_BUILD) bin/bench test ./bench/cmd
+	@exec bin/bench controller $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 bench-growth: tools ## Measure 1,000 to 100,000 Websites
-	@$(GO_BUILD) bin/bench-growth test ./bench/growth/cmd
-	@exec bin/bench-growth $(BENCH_FLAGS)
+	@$(GO_BUILD) bin/bench test ./bench/cmd
+	@exec bin/bench growth $(BENCH_FLAGS)
 
 bench-deploys: tools ## Measure push to page, rollback, and a flood of requests
 	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestDeployTimes$$' ./e2e -args -deploys=30
 
 bench-serving: tools ## Measure pages of a Website beside a plain nginx, on a real node
-	@$(GO_BUILD) bin/bench-serving test ./bench/serving/cmd
-	@exec bin/bench-serving $(BENCH_FLAGS)
+	@$(GO_BUILD) bin/bench test ./bench/cmd
+	@exec bin/bench serving $(BENCH_FLAGS)
 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools

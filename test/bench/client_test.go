@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // fakeServer serves as much of one resource as measurements need: lists in two pages,
@@ -65,19 +67,20 @@ func (f *fakeServer) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 // newFakeRun returns a run with one target, on which no process is measured.
-func newFakeRun(t *testing.T, options Options) (*run, *target) {
+func newFakeRun(t *testing.T, options measure.Options) (*run, *target) {
 	t.Helper()
 	server := httptest.NewServer(&fakeServer{})
 	t.Cleanup(server.Close)
-	c, err := newClient(&rest.Config{Host: server.URL}, 2)
+	c, err := measure.NewClient(&rest.Config{Host: server.URL}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	example := object{"source": object{"git": object{"repository": "https://git.example.com/site.git"}}}
-	one := &target{name: "fake", client: c, root: "/apis/example.com/v1", resource: "websites", media: jsonType,
+	one := &target{name: "fake", client: c, root: "/apis/example.com/v1", resource: "websites", media: measure.JSON,
 		manifest: websiteManifest("example.com/v1", example), namespace: "bench"}
-	options.Objects, options.Requests, options.Lists, options.Events, options.Progress = 3, 4, 3, 5, io.Discard
-	return &run{options: options, environment: &environment{targets: []*target{one}, proxied: c, direct: c}}, one
+	options.Websites, options.Requests, options.Lists, options.Events, options.Progress = 3, 4, 3, 5, io.Discard
+	return &run{Run: &measure.Run{Options: options},
+		environment: &environment{targets: []*target{one}, proxied: c, direct: c}}, one
 }
 
 func TestRound(t *testing.T) {
@@ -90,7 +93,7 @@ func TestRound(t *testing.T) {
 	maps.Copy(full, map[string]int{"list 3, consistent": 3, "list 3 as Table": 3, "list 6, gzip": 3,
 		"event to 200 watchers": 5 * 200})
 	for name, test := range map[string]struct {
-		options Options
+		options measure.Options
 		want    map[string]int
 	}{"quick": {Quick(), want}, "full": {Full(), full}} {
 		t.Run(name, func(t *testing.T) {
@@ -115,14 +118,15 @@ func TestRound(t *testing.T) {
 func TestPages(t *testing.T) {
 	_, one := newFakeRun(t, Quick())
 	const first, second = `{"metadata":{"continue":"next"},"items":[]}`, `{"metadata":{"resourceVersion":"1"}}`
-	if got, err := one.listInPages(t.Context()); err != nil || got.bytes != int64(len(first+second)) {
-		t.Errorf("got %d bytes, %v, want both pages", got.bytes, err)
+	if got, err := one.listInPages(t.Context()); err != nil || got.Bytes != int64(len(first+second)) {
+		t.Errorf("got %d bytes, %v, want both pages", got.Bytes, err)
 	}
 }
 
 func TestErrorsNameTheRequest(t *testing.T) {
 	_, one := newFakeRun(t, Quick())
-	_, err := one.client.do(t.Context(), 0, request{method: http.MethodGet, path: "/missing", accept: jsonType})
+	_, err := one.client.Do(t.Context(), 0,
+		measure.Request{Method: http.MethodGet, Path: "/missing", Accept: measure.JSON})
 	if err == nil || !strings.Contains(err.Error(), "GET /missing: 404 Not Found: there is no such thing") {
 		t.Errorf("got %v", err)
 	}

@@ -2,9 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
@@ -23,26 +20,13 @@ const (
 	asMuch              = 1.0
 )
 
-// Goal is what ratios of one run are compared with.
-type Goal struct {
-	Name string `json:"name"`
-	// Limit is the most that each value may be, or the least.
-	Limit   float64   `json:"limit"`
-	AtLeast bool      `json:"atLeast,omitempty"`
-	Values  []float64 `json:"values"`
-	Held    bool      `json:"held"`
-}
+// goalList adds the goals of a report.
+type goalList struct{ report *Report }
 
-// goalList collects the goals of a report.
-type goalList struct {
-	report *Report
-	goals  []Goal
-}
-
-// goals are those whose measurements are in the report.
-func goals(r *Report) []Goal {
+// addGoals adds those whose measurements are in the report.
+func addGoals(r *Report) {
 	l := &goalList{report: r}
-	one, all := fmt.Sprintf("list %d", r.Options.Objects), fmt.Sprintf("list %d", r.Options.Objects*len(dataNamespaces))
+	one, all := fmt.Sprintf("list %d", r.Options.Websites), fmt.Sprintf("list %d", r.Options.Websites*len(dataNamespaces))
 	cached := []string{one, all, one + ", consistent", all + ", consistent"}
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
 		json, protobuf := version+" proxied JSON", version+" proxied protobuf"
@@ -81,21 +65,20 @@ func goals(r *Report) []Goal {
 	l.atMost("bytes in etcd", maxStored, "stored", "websites", "definition", "")
 	l.atMost("live heap added", maxHeap, "heap", "websites", "definition", "")
 	l.atMost("live heap added, after lists in each format", maxHeap, "listedHeap", "websites", "definition", "")
-	return l.goals
 }
 
 // singles are the operations on single objects that have goals.
 var singles = []string{"create", "get", "patch", "delete"}
 
 func (l *goalList) atMost(name string, limit float64, metric, target, against string, operations ...string) {
-	l.ratios(Goal{Name: name, Limit: limit}, metric, target, against, operations)
+	l.ratios(measure.Goal{Name: name, Limit: limit}, metric, target, against, operations)
 }
 
 func (l *goalList) atLeast(name string, limit float64, metric, target, against string, operations ...string) {
-	l.ratios(Goal{Name: name, Limit: limit, AtLeast: true}, metric, target, against, operations)
+	l.ratios(measure.Goal{Name: name, Limit: limit, AtLeast: true}, metric, target, against, operations)
 }
 
-func (l *goalList) ratios(goal Goal, metric, target, against string, operations []string) {
+func (l *goalList) ratios(goal measure.Goal, metric, target, against string, operations []string) {
 	l.add(goal, operations, func(operation string) (float64, bool) {
 		ratio := l.report.ratio(operation, metric, target, against)
 		return ratio, ratio > 0
@@ -103,21 +86,21 @@ func (l *goalList) ratios(goal Goal, metric, target, against string, operations 
 }
 
 func (l *goalList) firstByte(name, target string, operations ...string) {
-	l.add(Goal{Name: name, Limit: maxFirstByteMillis}, operations, func(operation string) (float64, bool) {
+	l.add(measure.Goal{Name: name, Limit: maxFirstByteMillis}, operations, func(operation string) (float64, bool) {
 		value := l.report.value(operation, "firstByte", target)
 		return value, value > 0
 	})
 }
 
 func (l *goalList) difference(name string, limit float64, metric, target, against string, operations ...string) {
-	l.add(Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
+	l.add(measure.Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
 		value, base := l.report.value(operation, metric, target), l.report.value(operation, metric, against)
 		return value - base, value > 0 && base > 0
 	})
 }
 
 // add adds a goal if one of its operations was measured.
-func (l *goalList) add(goal Goal, operations []string, measured func(operation string) (float64, bool)) {
+func (l *goalList) add(goal measure.Goal, operations []string, measured func(operation string) (float64, bool)) {
 	for _, operation := range operations {
 		if value, ok := measured(operation); ok {
 			goal.Values = append(goal.Values, value)
@@ -126,32 +109,5 @@ func (l *goalList) add(goal Goal, operations []string, measured func(operation s
 	if len(goal.Values) == 0 {
 		return
 	}
-	goal.Held = slices.Max(goal.Values) <= goal.Limit
-	if goal.AtLeast {
-		goal.Held = slices.Min(goal.Values) >= goal.Limit
-	}
-	l.goals = append(l.goals, goal)
-}
-
-func (r *Report) goalTable(w io.Writer) {
-	if len(r.Goals) == 0 {
-		return
-	}
-	fmt.Fprint(w, "\n## Goals\n\nRatios to the definition, but where it says otherwise; of lists: of one namespace, of "+
-		"all, and both consistent.\n\n| goal | limit | measured | holds |\n|---|--:|--:|---|\n")
-	for _, g := range r.Goals {
-		limit, holds := "≤", "no"
-		if g.AtLeast {
-			limit = "≥"
-		}
-		if g.Held {
-			holds = "yes"
-		}
-		values := make([]string, len(g.Values))
-		for i, value := range g.Values {
-			values[i] = measure.Number(value)
-		}
-		fmt.Fprintf(w, "| %s | %s %s | %s | %s |\n", g.Name, limit, measure.Number(g.Limit),
-			strings.Join(values, ", "), holds)
-	}
+	l.report.AddGoal(goal)
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // pageSize is that of client-go's pager and of kubectl.
@@ -25,9 +27,9 @@ type listForm struct {
 	query     url.Values
 }
 
-func listForms(o Options) []listForm {
+func listForms(o measure.Options) []listForm {
 	cached, consistent := url.Values{"resourceVersion": {"0"}}, url.Values{}
-	one, all := strconv.Itoa(o.Objects), strconv.Itoa(o.Objects*len(dataNamespaces))
+	one, all := strconv.Itoa(o.Websites), strconv.Itoa(o.Websites*len(dataNamespaces))
 	forms := []listForm{
 		{name: "list " + one, namespace: dataNamespaces[0], query: cached},
 		{name: "list " + all, query: cached},
@@ -64,19 +66,19 @@ func (r *run) firstLists(ctx context.Context, data string) error {
 
 // lists measures all forms of lists of one target, one list after the other.
 func (r *run) lists(ctx context.Context, t *target) error {
-	for _, form := range listForms(r.options) {
+	for _, form := range listForms(r.Options) {
 		// A Table is always JSON.
-		if form.table && t.media != jsonType {
+		if form.table && t.media != measure.JSON {
 			continue
 		}
-		s, err := r.list(ctx, t, form, r.options.Lists)
+		s, err := r.list(ctx, t, form, r.Options.Lists)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", t.name, form.name, err)
 		}
 		r.records.add(form.name, t.name, s)
 	}
 	if first, ok := r.firsts[t.name]; ok {
-		r.records.add(fmt.Sprintf("list %d, the first", r.options.Objects*len(dataNamespaces)), t.name, first)
+		r.records.add(fmt.Sprintf("list %d, the first", r.Options.Websites*len(dataNamespaces)), t.name, first)
 		delete(r.firsts, t.name)
 	}
 	return r.pages(ctx, t)
@@ -84,14 +86,14 @@ func (r *run) lists(ctx context.Context, t *target) error {
 
 // list measures n lists of one form, one after the other.
 func (r *run) list(ctx context.Context, t *target, form listForm, n int) (sample, error) {
-	list := request{method: http.MethodGet, path: t.path(form.namespace, "", "") + "?" + form.query.Encode(),
-		accept: t.media, gzip: form.gzip}
+	list := measure.Request{Method: http.MethodGet, Path: t.path(form.namespace, "", "") + "?" + form.query.Encode(),
+		Accept: t.media, Gzip: form.gzip}
 	if form.table {
-		list.accept = tableType
+		list.Accept = measure.Table
 	}
-	return r.environment.measure(t, func() ([]response, int, error) {
+	return r.environment.measure(t, func() ([]measure.Response, int, error) {
 		responses, err := concurrently(n, 1,
-			func(connection, _ int) (response, error) { return t.client.do(ctx, connection, list) })
+			func(connection, _ int) (measure.Response, error) { return t.client.Do(ctx, connection, list) })
 		return responses, len(responses), err
 	})
 }
@@ -99,12 +101,13 @@ func (r *run) list(ctx context.Context, t *target, form listForm, n int) (sample
 // pages measures lists in pages, as informers of client-go without WatchList make them.
 func (r *run) pages(ctx context.Context, t *target) error {
 	// The token of the next page is read from a response, so bodies are kept: only JSON.
-	if t.media != jsonType {
+	if t.media != measure.JSON {
 		return nil
 	}
-	operation := fmt.Sprintf("list %d in pages of %d", r.options.Objects, pageSize)
-	s, err := r.environment.measure(t, func() ([]response, int, error) {
-		responses, err := concurrently(r.options.Lists, 1, func(int, int) (response, error) { return t.listInPages(ctx) })
+	operation := fmt.Sprintf("list %d in pages of %d", r.Options.Websites, pageSize)
+	s, err := r.environment.measure(t, func() ([]measure.Response, int, error) {
+		responses, err := concurrently(r.Options.Lists, 1,
+			func(int, int) (measure.Response, error) { return t.listInPages(ctx) })
 		return responses, len(responses), err
 	})
 	if err != nil {
@@ -115,20 +118,20 @@ func (r *run) pages(ctx context.Context, t *target) error {
 }
 
 // listInPages lists one namespace.
-func (t *target) listInPages(ctx context.Context) (response, error) {
-	var all response
+func (t *target) listInPages(ctx context.Context) (measure.Response, error) {
+	var all measure.Response
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	for {
 		begin := time.Now()
-		body, err := t.client.read(
-			ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "", "") + "?" + query.Encode(),
-				accept: t.media},
+		body, err := t.client.Read(
+			ctx, measure.Request{Method: http.MethodGet, Path: t.path(dataNamespaces[0], "", "") + "?" + query.Encode(),
+				Accept: t.media},
 		)
 		if err != nil {
 			return all, err
 		}
-		all.total += time.Since(begin)
-		all.bytes += int64(len(body))
+		all.Total += time.Since(begin)
+		all.Bytes += int64(len(body))
 		token, err := continueToken(body)
 		if err != nil || token == "" {
 			return all, err

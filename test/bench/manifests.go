@@ -10,12 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // object is the content of a manifest.
@@ -57,7 +59,7 @@ func (m manifest) build(name string) object {
 // encode returns an object as the body of a request of this media type.
 func (m manifest) encode(o object, media string) ([]byte, error) {
 	data, err := json.Marshal(o)
-	if err != nil || media != protobufType {
+	if err != nil || media != measure.Protobuf {
 		return data, err
 	}
 	typed := m.typed()
@@ -121,12 +123,12 @@ func websiteManifest(apiVersion string, example object) manifest {
 // alphaManifest says in v1alpha1 what the example says: the fields that this version lacks
 // are in its annotation.
 func alphaManifest(annotations, example object) manifest {
-	source, _ := example["source"].(object)
+	repository, _, _ := unstructured.NestedString(example, "source", "git", "repository")
 	return manifest{
 		apiVersion: v1alpha1.SchemeGroupVersion.String(), kind: "Website", annotations: annotations,
 		status: object{"availableReplicas": 1},
 		spec: func(name string) object {
-			return object{"spec": object{"deploymentName": name, "gitRepo": source["repository"],
+			return object{"spec": object{"deploymentName": name, "gitRepo": repository,
 				"replicas": example["replicas"]}}
 		},
 		changed: object{"spec": object{"replicas": 3}},

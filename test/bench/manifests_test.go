@@ -13,8 +13,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // TestDefinitionHasAllFields compares the schema of the definition with that of v1beta1: a
@@ -83,7 +85,7 @@ func TestManifestsAsProtobuf(t *testing.T) {
 	for _, m := range []manifest{websiteManifest(v1beta1.SchemeGroupVersion.String(), example),
 		alphaManifest(object{"note": "x"}, example), configMap} {
 		o := m.build("site-1")
-		encoded, err := m.encode(o, protobufType)
+		encoded, err := m.encode(o, measure.Protobuf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +103,9 @@ func TestManifestsAsProtobuf(t *testing.T) {
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(typed); err != nil {
 			t.Errorf("%s: %v", m.apiVersion, err)
+		}
+		if w, ok := typed.(*v1alpha1.Website); ok && w.Spec.GitRepo == "" {
+			t.Errorf("%s has no repository", data)
 		}
 	}
 	if example["deploymentName"] == "site-1" {

@@ -6,8 +6,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// plots returns SVG files by name: times and CPU times of each kind of operation.
-func (r *Report) plots() map[string]string {
+// Plots returns SVG files by name: times and CPU times of each kind of operation.
+func (r *Report) Plots() map[string]string {
 	plots := map[string]string{}
 	for _, kind := range []string{"objects", "lists", "watches"} {
 		for _, metric := range []struct {
@@ -31,7 +31,7 @@ func (r *Report) plots() map[string]string {
 				panels = append(panels, p)
 			}
 			if len(panels) > 0 {
-				plots[kind+"-"+metric.name+".svg"] = measure.SVG(kind+": "+metric.title, panels, colour)
+				plots[kind+"-"+metric.name+".svg"] = measure.SVG(kind+": "+metric.title, panels, colours.Of)
 			}
 		}
 	}
@@ -50,18 +50,7 @@ func kindOf(operation string) string {
 	}
 }
 
-// colour tells what a target is: ours, the definition, built-in, or the sample.
-func colour(target string) string {
-	switch {
-	case strings.HasPrefix(target, "v1beta1"):
-		return "#0072b2"
-	case strings.HasPrefix(target, "v1alpha1"):
-		return "#56b4e9"
-	case strings.HasPrefix(target, "definition"):
-		return "#d55e00"
-	case strings.HasPrefix(target, "ConfigMap"), strings.HasPrefix(target, "PodTemplate"):
-		return "#999999"
-	default:
-		return "#009e73"
-	}
-}
+// colours tell what a target is: ours, the definition, built-in, or the sample.
+var colours = measure.Colours{"v1beta1": "#0072b2", "v1alpha1": "#56b4e9", "definition": "#d55e00",
+	"ConfigMap":   "#999999",
+	"PodTemplate": "#999999", "": "#009e73"}

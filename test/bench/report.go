@@ -1,39 +1,23 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// Report is the result of a run. Its numbers are comparable with each other only.
+// Report is the result of a run.
 type Report struct {
-	Options Options `json:"options"`
-	CPUs    int     `json:"cpus"`
-	Go      string  `json:"go"`
-	// Begin and Seconds are when the run began and how long it took.
-	Begin   time.Time `json:"begin"`
-	Seconds float64   `json:"seconds"`
-	// LoadBefore and LoadAfter are the load average of the machine. Before the run it is
-	// that of others.
-	LoadBefore float64  `json:"loadBefore"`
-	LoadAfter  float64  `json:"loadAfter"`
-	Targets    []string `json:"targets"`
+	measure.Head
+	Targets []string `json:"targets"`
 	// EncodedBytes is the size of one object in a response, by target.
 	EncodedBytes map[string]int `json:"encodedBytes"`
 	Data         []DataSize     `json:"data"`
 	Memory       []Memory       `json:"memory"`
 	Measurements []Measurement  `json:"measurements"`
-	Goals        []Goal         `json:"goals,omitempty"`
 	Comparisons  []Comparison   `json:"comparisons,omitempty"`
-	// Failure is why the run has ended early.
-	Failure string `json:"failure,omitempty"`
 }
 
 // DataSize is what the listed objects take.
@@ -76,52 +60,28 @@ func (r *Report) operations() []string {
 	return names
 }
 
-// Write writes the report to a directory: report.json, report.md and the plots.
-func (r *Report) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("creating the directory of the report: %w", err)
-	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the report: %w", err)
-	}
-	files := map[string][]byte{"report.json": append(data, '\n')}
-	var text strings.Builder
-	r.markdown(&text)
-	files["report.md"] = []byte(text.String())
-	for name, plot := range r.plots() {
-		files[name] = []byte(plot)
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	return nil
-}
-
-func (r *Report) markdown(w io.Writer) {
-	o := r.Options
-	fmt.Fprintf(w, "# Benchmark\n\n%s, %d CPUs, %s, %.0f s. Rounds: %d. %d requests per operation and round from %d "+
-		"clients, %d objects in each of %d namespaces.\n",
-		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.Seconds, o.Rounds, o.Requests, o.Clients, o.Objects,
-		len(dataNamespaces))
-	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
-		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of "+
-			"others; ratios of CPU time are the better ones.\n", r.LoadBefore)
-	}
-	if r.Failure != "" {
-		fmt.Fprintf(w, "\n**The run ended early**, and measured what follows: %s\n", r.Failure)
-	}
-	fmt.Fprintf(w, "\nCompare numbers of this run with each other, never with those of another run. See "+
-		"docs/performance.md.\n")
+// Markdown writes all tables.
+func (r *Report) Markdown(w io.Writer) {
+	fmt.Fprint(w, "\nGoals are ratios to the definition, but where they say otherwise; of lists: of one "+
+		"namespace, of all, "+
+		"and both consistent.\n")
 	r.comparisonTable(w)
-	r.goalTable(w)
 	r.overviewTable(w)
 	for _, operation := range r.operations() {
 		r.operationTable(w, operation)
 	}
 	r.sizeTables(w)
+}
+
+// Missed names the ratios that are not in their ranges.
+func (r *Report) Missed() []string {
+	var missed []string
+	for _, c := range r.Comparisons {
+		if c.Verdict != Within {
+			missed = append(missed, fmt.Sprintf("%s: %s", c.Verdict, c))
+		}
+	}
+	return missed
 }
 
 // overviewTable has all that was measured on one page. docs/performance.md shows some of its

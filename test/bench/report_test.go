@@ -20,7 +20,7 @@ import (
 func testReport() *Report {
 	const ours = "v1beta1 <proxied> JSON"
 	return &Report{
-		Options: Quick(), CPUs: 2, LoadBefore: 3, Targets: []string{ours, definition},
+		Head: measure.Head{Options: Quick(), CPUs: 2, LoadBefore: 3}, Targets: []string{ours, definition},
 		EncodedBytes: map[string]int{ours: 3000, definition: 2900},
 		Data: []DataSize{
 			{Data: "definition", Objects: 10, StoredBytes: 2468,
@@ -41,7 +41,7 @@ func testReport() *Report {
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	report := testReport()
-	if err := report.Write(dir); err != nil {
+	if err := measure.Write(report, dir); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
@@ -74,7 +74,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestPlots(t *testing.T) {
-	plots := testReport().plots()
+	plots := testReport().Plots()
 	if len(plots) != 4 {
 		t.Errorf("got %d plots: %v", len(plots), measure.SortedKeys(plots))
 	}
@@ -143,7 +143,7 @@ func TestRanges(t *testing.T) {
 	for _, n := range Quick().Watchers {
 		operations[fmt.Sprintf("event to %d watchers", n)] = true
 	}
-	all := Quick().Objects * len(dataNamespaces)
+	all := Quick().Websites * len(dataNamespaces)
 	operations[fmt.Sprintf("WatchList of %d", all)] = true
 	operations[fmt.Sprintf("list %d, the first", all)] = true
 	targets := map[string]bool{
@@ -171,20 +171,21 @@ func TestGoals(t *testing.T) {
 	measured := func(operation, target string, cpu, median, perSecond float64) Measurement {
 		return Measurement{Operation: operation, Target: target, CPUMillis: cpu, MedianMillis: median, PerSecond: perSecond}
 	}
-	report := &Report{Options: Options{Objects: 10}, Measurements: []Measurement{
+	report := &Report{Head: measure.Head{Options: measure.Options{Websites: 10}}, Measurements: []Measurement{
 		measured("list 10", ours, 2, 0, 0), measured("list 10", definition, 10, 0, 0),
 		measured("list 20", ours, 4, 0, 0), measured("list 20", definition, 10, 0, 0),
 		measured("create", ours, 0, 0, 200), measured("create", definition, 0, 0, 100),
 		measured("delete", ours, 0, 0, 100), measured("delete", definition, 0, 0, 100),
 		measured("get, sequential", ours, 0, 1.2, 0), measured("get, sequential", definition, 0, 1, 0),
 	}}
-	want := []Goal{
+	want := []measure.Goal{
 		{Name: "v1beta1: lists as JSON, cpu", Limit: 0.35, Values: []float64{0.2, 0.4}},
 		{Name: "v1beta1: create, get, patch, delete, per second", Limit: 1, AtLeast: true,
 			Values: []float64{2, 1}, Held: true},
 		{Name: "v1beta1: get, sequential, milliseconds more", Limit: 0.3, Values: []float64{0.2}, Held: true},
 	}
-	got := goals(report)
+	addGoals(report)
+	got := report.Goals
 	for _, goal := range got {
 		for i, value := range goal.Values {
 			goal.Values[i] = math.Round(value*1000) / 1000
@@ -193,13 +194,11 @@ func TestGoals(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("other goals than expected (-want +got):\n%s", diff)
 	}
-	report.Goals = got
-	var text strings.Builder
-	report.markdown(&text)
+	text := measure.Markdown(report)
 	for _, line := range []string{"| v1beta1: lists as JSON, cpu | ≤ 0.35 | 0.20, 0.40 | no |",
 		"per second | ≥ 1.00 | 2.00, 1.00 | yes |"} {
-		if !strings.Contains(text.String(), line) {
-			t.Errorf("the report lacks %q:\n%s", line, text.String())
+		if !strings.Contains(text, line) {
+			t.Errorf("the report lacks %q:\n%s", line, text)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -33,7 +32,7 @@ var dataNamespaces = []string{"bench-data-0", "bench-data-1"}
 // target is one way to reach one API.
 type target struct {
 	name   string
-	client *client
+	client *measure.Client
 	// root is the path of the API version, and resource the plural in it.
 	root, resource string
 	media          string
@@ -70,7 +69,7 @@ type environment struct {
 	targets   []*target
 	processes measure.Processes
 	// proxied and direct are clients of kube-apiserver and of website-apiserver itself.
-	proxied, direct *client
+	proxied, direct *measure.Client
 	// prefixes are where the objects are stored in etcd, by data.
 	prefixes map[string]location
 }
@@ -87,7 +86,7 @@ type location struct {
 var WebsiteCRD []byte
 
 // newEnvironment prepares the APIs of a started cluster.
-func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options Options,
+func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options measure.Options,
 	repoDir string) (*environment, error) {
 	config, err := cluster.AdminConfig()
 	if err != nil {
@@ -101,12 +100,12 @@ func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options Op
 	for _, name := range []string{"kube-apiserver", "website-apiserver", "etcd"} {
 		e.processes[name] = cluster.Process(name).PID()
 	}
-	if e.proxied, err = newClient(config, options.Clients); err != nil {
+	if e.proxied, err = measure.NewClient(config, options.Clients); err != nil {
 		return nil, err
 	}
 	own := rest.CopyConfig(config)
 	own.Host = cluster.WebsiteAPIServerURL()
-	if e.direct, err = newClient(own, options.Clients); err != nil {
+	if e.direct, err = measure.NewClient(own, options.Clients); err != nil {
 		return nil, err
 	}
 	if err := e.locate(cluster); err != nil {
@@ -154,7 +153,8 @@ func (e *environment) locate(cluster *devcluster.Cluster) error {
 func (e *environment) makeTargets(ctx context.Context, example object) error {
 	beta := websiteManifest(v1beta1.SchemeGroupVersion.String(), example)
 	websites := "/apis/" + website.GroupName
-	probe := &target{client: e.proxied, root: websites + "/v1beta1", resource: "websites", media: jsonType, manifest: beta}
+	probe := &target{client: e.proxied, root: websites + "/v1beta1", resource: "websites",
+		media: measure.JSON, manifest: beta}
 	annotations, err := probe.asAlpha(ctx, websites+"/v1alpha1")
 	if err != nil {
 		return err
@@ -181,13 +181,13 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	}
 	for _, way := range []struct {
 		name   string
-		client *client
+		client *measure.Client
 	}{{"proxied", e.proxied}, {"direct", e.direct}} {
-		for _, media := range []struct{ name, media string }{{"JSON", jsonType}, {"protobuf", protobufType}} {
+		for _, media := range []struct{ name, media string }{{"JSON", measure.JSON}, {"protobuf", measure.Protobuf}} {
 			e.targets = append(e.targets,
 				&target{name: "v1beta1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1beta1",
 					resource: "websites", media: media.media,
-					manifest: beta, data: "websites", secondary: way.name == "direct" && media.media == protobufType},
+					manifest: beta, data: "websites", secondary: way.name == "direct" && media.media == measure.Protobuf},
 				&target{name: "v1alpha1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1alpha1",
 					resource: "websites", media: media.media,
 					manifest: alpha, reporter: probe, data: "websites", secondary: way.name == "direct"})
@@ -195,16 +195,17 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	}
 	e.targets = append(e.targets,
 		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites",
-			media:    jsonType,
+			media:    measure.JSON,
 			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition"},
-		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType,
+		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: measure.JSON,
 			manifest: configMaps, data: "configmaps"},
-		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType,
+		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps",
+			media:    measure.Protobuf,
 			manifest: configMaps, data: "configmaps", secondary: true},
-		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType,
+		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: measure.JSON,
 			manifest: podTemplates, data: "podtemplates", secondary: true},
 		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1",
-			resource: "flunders", media: jsonType,
+			resource: "flunders", media: measure.JSON,
 			manifest: flunders, data: "flunders", secondary: true})
 	for i, t := range e.targets {
 		t.namespace = fmt.Sprintf("bench-%d", i)
@@ -213,7 +214,7 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 }
 
 // selected returns the targets of a run. The first with the same objects creates them.
-func selected(all []*target, options Options) ([]*target, error) {
+func selected(all []*target, options measure.Options) ([]*target, error) {
 	populated := map[string]bool{}
 	var targets []*target
 	for _, t := range all {
@@ -239,13 +240,13 @@ const probeNamespace, probeName = "default", "bench-probe"
 type sizes struct{ created, reported int }
 
 // padded returns the manifest with padding for encoded sizes.
-func padded(ctx context.Context, want sizes, c *client, root, resource string,
+func padded(ctx context.Context, want sizes, c *measure.Client, root, resource string,
 	build func(padding) (manifest, error)) (manifest, error) {
 	m, err := build(padding{})
 	if err != nil {
 		return m, err
 	}
-	probe := &target{client: c, root: root, resource: resource, media: jsonType, manifest: m}
+	probe := &target{client: c, root: root, resource: resource, media: measure.JSON, manifest: m}
 	bare, err := probe.encodedSizes(ctx)
 	if err != nil {
 		return m, err
@@ -263,8 +264,8 @@ func (t *target) encodedSizes(ctx context.Context) (sizes, error) {
 		if err := step.do(ctx, 0, probeNamespace, probeName); err != nil {
 			return found, err
 		}
-		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(probeNamespace, probeName, ""),
-			accept: t.media})
+		body, err := t.client.Read(ctx, measure.Request{Method: http.MethodGet, Path: t.path(probeNamespace, probeName, ""),
+			Accept: t.media})
 		if err != nil {
 			return found, err
 		}
@@ -274,8 +275,8 @@ func (t *target) encodedSizes(ctx context.Context) (sizes, error) {
 }
 
 func (t *target) removeProbe(ctx context.Context) error {
-	_, err := t.client.read(ctx, request{method: http.MethodDelete, path: t.path(probeNamespace, probeName, ""),
-		accept: jsonType})
+	_, err := t.client.Read(ctx, measure.Request{Method: http.MethodDelete, Path: t.path(probeNamespace, probeName, ""),
+		Accept: measure.JSON})
 	return err
 }
 
@@ -285,8 +286,9 @@ func (t *target) asAlpha(ctx context.Context, root string) (object, error) {
 		return nil, err
 	}
 	alpha := &target{root: root, resource: t.resource}
-	body, err := t.client.read(ctx, request{method: http.MethodGet, path: alpha.path(probeNamespace, probeName, ""),
-		accept: jsonType})
+	body, err := t.client.Read(ctx, measure.Request{Method: http.MethodGet,
+		Path:   alpha.path(probeNamespace, probeName, ""),
+		Accept: measure.JSON})
 	if err != nil {
 		return nil, err
 	}
@@ -307,8 +309,9 @@ func (t *target) create(ctx context.Context, connection int, namespace, name str
 	if err != nil {
 		return err
 	}
-	_, err = t.client.do(ctx, connection, request{method: http.MethodPost, path: t.path(namespace, "", ""), body: body,
-		contentType: t.media, accept: t.media})
+	_, err = t.client.Do(ctx, connection,
+		measure.Request{Method: http.MethodPost, Path: t.path(namespace, "", ""), Body: body,
+			ContentType: t.media, Accept: t.media})
 	return err
 }
 
@@ -325,8 +328,9 @@ func (t *target) report(ctx context.Context, connection int, namespace, name str
 	if err != nil {
 		return fmt.Errorf("encoding a status: %w", err)
 	}
-	_, err = t.client.do(ctx, connection, request{method: http.MethodPatch, path: t.path(namespace, name, subresource),
-		body: body, contentType: mergePatch, accept: t.media})
+	_, err = t.client.Do(ctx, connection,
+		measure.Request{Method: http.MethodPatch, Path: t.path(namespace, name, subresource),
+			Body: body, ContentType: measure.MergePatch, Accept: t.media})
 	return err
 }
 
@@ -336,27 +340,9 @@ func (e *environment) createNamespaces(ctx context.Context) error {
 		names = append(names, t.namespace)
 	}
 	for _, name := range names {
-		body, err := json.Marshal(object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}})
-		if err != nil {
-			return fmt.Errorf("encoding a namespace: %w", err)
-		}
-		if _, err := e.proxied.read(ctx, request{method: http.MethodPost, path: "/api/v1/namespaces", body: body,
-			contentType: jsonType, accept: jsonType}); err != nil {
+		if err := e.proxied.CreateNamespace(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// createDefinition creates the CustomResourceDefinition. Its API follows a little later.
-func (e *environment) createDefinition(ctx context.Context) error {
-	body, err := yaml.YAMLToJSON(WebsiteCRD)
-	if err != nil {
-		return fmt.Errorf("decoding the CustomResourceDefinition: %w", err)
-	}
-	_, err = e.proxied.read(
-		ctx, request{method: http.MethodPost, path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: body,
-			contentType: jsonType, accept: jsonType},
-	)
-	return err
 }

@@ -3,25 +3,27 @@ package bench
 import (
 	"slices"
 	"testing"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 func TestSelectedTargets(t *testing.T) {
 	tests := map[string]struct {
-		options   Options
+		options   measure.Options
 		want      []string
 		populates []string
 		fails     bool
 	}{
 		"all": {want: []string{"a JSON", "a direct", "b JSON"}, populates: []string{"a JSON", "b JSON"}},
-		"quick": {options: Options{Quick: true}, want: []string{"a JSON", "b JSON"},
+		"quick": {options: measure.Options{Quick: true}, want: []string{"a JSON", "b JSON"},
 			populates: []string{"a JSON", "b JSON"}},
-		"one": {options: Options{Targets: []string{"a direct"}}, want: []string{"a direct"},
+		"one": {options: measure.Options{Targets: []string{"a direct"}}, want: []string{"a direct"},
 			populates: []string{"a direct"}},
-		"several": {options: Options{Targets: []string{"b JSON", "a JSON"}}, want: []string{"a JSON", "b JSON"},
+		"several": {options: measure.Options{Targets: []string{"b JSON", "a JSON"}}, want: []string{"a JSON", "b JSON"},
 			populates: []string{"a JSON", "b JSON"}},
-		"an unknown one":  {options: Options{Targets: []string{"a JSON", "c"}}, fails: true},
-		"left out, quick": {options: Options{Quick: true, Targets: []string{"a direct"}}, fails: true},
-		"one, named twice": {options: Options{Targets: []string{"b JSON", "b JSON"}}, want: []string{"b JSON"},
+		"an unknown one":  {options: measure.Options{Targets: []string{"a JSON", "c"}}, fails: true},
+		"left out, quick": {options: measure.Options{Quick: true, Targets: []string{"a direct"}}, fails: true},
+		"one, named twice": {options: measure.Options{Targets: []string{"b JSON", "b JSON"}}, want: []string{"b JSON"},
 			populates: []string{"b JSON"}},
 	}
 	for name, test := range tests {

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 const (
@@ -34,7 +36,7 @@ func newEvents(body io.Reader, media string) *events {
 // next returns the next event, valid until the next call.
 func (e *events) next() ([]byte, error) {
 	e.buffer = e.buffer[:0]
-	if e.media == protobufType {
+	if e.media == measure.Protobuf {
 		var length [4]byte
 		if _, err := io.ReadFull(e.reader, length[:]); err != nil {
 			return nil, err
@@ -61,11 +63,11 @@ func (t *target) watch(ctx context.Context, connection int, namespace string,
 	query url.Values) (*http.Response, error) {
 	query.Set("watch", "1")
 	accept := t.media
-	if accept == protobufType {
+	if accept == measure.Protobuf {
 		accept += ";stream=watch"
 	}
-	return t.client.send(ctx, connection,
-		request{method: http.MethodGet, path: t.path(namespace, "", "") + "?" + query.Encode(), accept: accept})
+	return t.client.Send(ctx, connection,
+		measure.Request{Method: http.MethodGet, Path: t.path(namespace, "", "") + "?" + query.Encode(), Accept: accept})
 }
 
 // fanOut measures the time from a write until all watchers of a namespace have its event.
@@ -106,21 +108,21 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	patch := func(i int) error {
 		body := fmt.Appendf(nil, `{"metadata":{"labels":{"event":"%d"}}}`, i+1)
 		// Not on the connections of the watches.
-		_, err := t.client.do(ctx, len(t.client.transports)-1, request{method: http.MethodPatch,
-			path: t.path(t.namespace, name, ""), body: body, contentType: mergePatch, accept: t.media})
+		_, err := t.client.Do(ctx, r.Options.Clients-1, measure.Request{Method: http.MethodPatch,
+			Path: t.path(t.namespace, name, ""), Body: body, ContentType: measure.MergePatch, Accept: t.media})
 		return err
 	}
-	deliver := func(i int) ([]response, error) {
+	deliver := func(i int) ([]measure.Response, error) {
 		begin := time.Now()
 		if err := patch(i); err != nil {
 			return nil, err
 		}
-		var times []response
+		var times []measure.Response
 		timeout := time.After(eventTimeout)
 		for range watchers {
 			select {
 			case at := <-received:
-				times = append(times, response{total: at.Sub(begin)})
+				times = append(times, measure.Response{Total: at.Sub(begin)})
 			case err := <-failed:
 				return nil, fmt.Errorf("reading an event: %w", err)
 			case <-timeout:
@@ -134,9 +136,9 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	if _, err := deliver(-1); err != nil {
 		return fail(err)
 	}
-	s, err := r.environment.measure(t, func() ([]response, int, error) {
-		var all []response
-		for i := range r.options.Events {
+	s, err := r.environment.measure(t, func() ([]measure.Response, int, error) {
+		var all []measure.Response
+		for i := range r.Options.Events {
 			times, err := deliver(i)
 			if err != nil {
 				return nil, 0, err
@@ -150,8 +152,8 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	}
 	r.records.add(operation, t.name, s)
 	cancel()
-	if _, err := t.client.do(context.WithoutCancel(ctx), 0,
-		request{method: http.MethodDelete, path: t.path(t.namespace, name, ""), accept: t.media}); err != nil {
+	if _, err := t.client.Do(context.WithoutCancel(ctx), 0,
+		measure.Request{Method: http.MethodDelete, Path: t.path(t.namespace, name, ""), Accept: t.media}); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -159,7 +161,8 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 
 // resourceVersion returns that of an object.
 func (t *target) resourceVersion(ctx context.Context, name string) (string, error) {
-	body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(t.namespace, name, ""), accept: jsonType})
+	body, err := t.client.Read(ctx, measure.Request{Method: http.MethodGet, Path: t.path(t.namespace, name, ""),
+		Accept: measure.JSON})
 	if err != nil {
 		return "", err
 	}
@@ -179,10 +182,10 @@ var initialEventsEnd = []byte("k8s.io/initial-events-end")
 
 // watchList measures the start of an informer that streams its list.
 func (r *run) watchList(ctx context.Context, t *target) error {
-	operation := fmt.Sprintf("WatchList of %d", r.options.Objects*len(dataNamespaces))
-	s, err := r.environment.measure(t, func() ([]response, int, error) {
+	operation := fmt.Sprintf("WatchList of %d", r.Options.Websites*len(dataNamespaces))
+	s, err := r.environment.measure(t, func() ([]measure.Response, int, error) {
 		one, err := t.streamList(ctx)
-		return []response{one}, 1, err
+		return []measure.Response{one}, 1, err
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", t.name, operation, err)
@@ -192,26 +195,26 @@ func (r *run) watchList(ctx context.Context, t *target) error {
 }
 
 // streamList watches from the initial events to the bookmark at their end.
-func (t *target) streamList(ctx context.Context) (response, error) {
+func (t *target) streamList(ctx context.Context) (measure.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	begin := time.Now()
 	resp, err := t.watch(ctx, 0, "", url.Values{"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"},
 		"allowWatchBookmarks": {"true"}})
 	if err != nil {
-		return response{}, err
+		return measure.Response{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	var done response
+	var done measure.Response
 	for events := newEvents(resp.Body, t.media); ; {
 		event, err := events.next()
 		if err != nil {
 			return done, fmt.Errorf("reading an event: %w", err)
 		}
-		done.bytes += int64(len(event))
-		done.total = time.Since(begin)
-		if done.firstByte == 0 {
-			done.firstByte = done.total
+		done.Bytes += int64(len(event))
+		done.Total = time.Since(begin)
+		if done.FirstByte == 0 {
+			done.FirstByte = done.Total
 		}
 		if bytes.Contains(event, initialEventsEnd) {
 			return done, nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 func TestEvents(t *testing.T) {
@@ -14,8 +16,8 @@ func TestEvents(t *testing.T) {
 		media, stream string
 		want          []string
 	}{
-		"JSON":     {jsonType, "{}\n" + long + "\n{\"a\":1}\n", []string{"{}\n", long + "\n", "{\"a\":1}\n"}},
-		"protobuf": {protobufType, "\x00\x00\x00\x02ab\x00\x00\x00\x00\x00\x00\xa0\x00" + long, []string{"ab", "", long}},
+		"JSON":     {measure.JSON, "{}\n" + long + "\n{\"a\":1}\n", []string{"{}\n", long + "\n", "{\"a\":1}\n"}},
+		"protobuf": {measure.Protobuf, "\x00\x00\x00\x02ab\x00\x00\x00\x00\x00\x00\xa0\x00" + long, []string{"ab", "", long}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,16 +53,17 @@ func TestContinueToken(t *testing.T) {
 }
 
 func TestConcurrently(t *testing.T) {
-	responses, err := concurrently(100, 8, func(_, i int) (response, error) { return response{bytes: int64(i)}, nil })
-	if err != nil || len(responses) != 100 || responses[99].bytes != 99 {
+	responses, err := concurrently(100, 8,
+		func(_, i int) (measure.Response, error) { return measure.Response{Bytes: int64(i)}, nil })
+	if err != nil || len(responses) != 100 || responses[99].Bytes != 99 {
 		t.Errorf("got %d responses, %v", len(responses), err)
 	}
 	failure := errors.New("refused")
-	if _, err := concurrently(100, 8, func(_, i int) (response, error) {
+	if _, err := concurrently(100, 8, func(_, i int) (measure.Response, error) {
 		if i == 50 {
-			return response{}, failure
+			return measure.Response{}, failure
 		}
-		return response{}, nil
+		return measure.Response{}, nil
 	}); !errors.Is(err, failure) {
 		t.Errorf("got %v, want the error of a request", err)
 	}

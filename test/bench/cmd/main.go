@@ -1,5 +1,6 @@
-// Command bench starts a development cluster on simulated nodes, measures the API of
-// Websites beside others, and writes a report. "make bench" runs it.
+// Command bench starts a development cluster, measures one part of the product beside others, and writes a
+// report: "bench api", "bench controller", "bench growth" or "bench serving". "make bench" and the targets whose names
+// begin with it run it.
 package main
 
 import (
@@ -11,16 +12,34 @@ import (
 	"path/filepath"
 	"syscall"
 
-	flag "github.com/spf13/pflag"
-
 	"github.com/kubesites/website-apiserver/test/bench"
+	"github.com/kubesites/website-apiserver/test/bench/controller"
+	"github.com/kubesites/website-apiserver/test/bench/growth"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+	"github.com/kubesites/website-apiserver/test/bench/serving"
 )
+
+// benchmark is one part that is measured.
+type benchmark struct {
+	// name is that of the make target.
+	name string
+	// full and quick are defaults of the options; without the latter, there is no --quick.
+	full, quick measure.Options
+	run         func(context.Context, measure.Options) (measure.Report, error)
+}
+
+var benchmarks = map[string]benchmark{
+	"api":        {"bench", bench.Full(), bench.Quick(), bench.Run},
+	"controller": {"bench-controller", controller.Full(), controller.Quick(), controller.Run},
+	"growth":     {"bench-growth", growth.Defaults(), measure.Options{}, growth.Run},
+	"serving":    {"bench-serving", serving.Defaults(), measure.Options{}, serving.Run},
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// After the first signal, the second one ends the program at once.
 	context.AfterFunc(ctx, stop)
-	err := run(ctx)
+	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -28,62 +47,29 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
-	options := bench.Full()
-	if err := parse(&options); err != nil {
-		return err
+func run(ctx context.Context, args []string) error {
+	var b benchmark
+	if len(args) > 0 {
+		b = benchmarks[args[0]]
 	}
-	if options.Quick {
-		// The same flags change other defaults.
-		options = bench.Quick()
-		if err := parse(&options); err != nil {
-			return err
-		}
+	if b.run == nil {
+		return fmt.Errorf("the first argument must be one of %q", measure.SortedKeys(benchmarks))
+	}
+	options, err := measure.Parse(b.name, args[1:], b.full, b.quick)
+	if err != nil {
+		return err
 	}
 	options.Progress = os.Stderr
-
-	report, err := bench.Run(ctx, options)
-	if report == nil {
+	report, err := b.run(ctx, options)
+	if report.Common().Begin.IsZero() {
 		return err
 	}
-	worse := 0
-	switch {
-	case !options.Quick || report.Failure != "":
-	case !options.AreQuick():
-		fmt.Fprintln(os.Stderr, "ratios were not compared: the ranges are for the defaults of --quick")
-	default:
-		ranges, invalid := bench.Ranges()
-		if invalid != nil {
-			return invalid
-		}
-		worse = report.Compare(ranges)
-	}
-	if failed := report.Write(options.Out); failed != nil {
+	if failed := measure.Write(report, options.Out); failed != nil {
 		return errors.Join(err, failed)
 	}
 	fmt.Fprintf(os.Stderr, "the report is in %s\n", filepath.Join(options.Out, "report.md"))
-	for _, c := range report.Comparisons {
-		if c.Verdict != bench.Within {
-			fmt.Fprintf(os.Stderr, "%s: %s\n", c.Verdict, c)
-		}
-	}
-	if worse > 0 {
-		err = errors.Join(err, fmt.Errorf("%d of %d ratios got worse", worse, len(report.Comparisons)))
+	for _, missed := range report.Missed() {
+		fmt.Fprintln(os.Stderr, missed)
 	}
 	return err
-}
-
-// parse sets options from the command line.
-func parse(options *bench.Options) error {
-	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
-	flags.BoolVar(&options.Quick, "quick", options.Quick, "Measure less, and compare ratios with the committed ranges")
-	flags.IntVar(&options.Objects, "objects", options.Objects,
-		"The number of objects in each of two namespaces. Ratios are compared only with the default")
-	flags.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
-	flags.IntVar(&options.Requests, "requests", options.Requests,
-		"The number of requests for each operation, target and round")
-	flags.StringArrayVar(&options.Targets, "target", options.Targets,
-		"A target to measure, as the report names it, instead of all. Can be repeated")
-	flags.StringVar(&options.Out, "out", "_artifacts/bench", "The directory of the report")
-	return flags.Parse(os.Args[1:])
 }

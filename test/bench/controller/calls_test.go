@@ -78,21 +78,3 @@ func TestFollow(t *testing.T) {
 	write(line + line)
 	awaitCalls(3)
 }
-
-func TestConcurrently(t *testing.T) {
-	names := []string{"a", "b", "c"}
-	called := newTimes()
-	if err := concurrently(2, names, func(i int, name string) error {
-		if names[i] != name {
-			t.Errorf("%s has index %d", name, i)
-		}
-		called.set(name, time.Now())
-		return nil
-	}); err != nil || len(called.all()) != len(names) {
-		t.Errorf("called with %v, %v", called.all(), err)
-	}
-	n := 0
-	if err := concurrently(1, names, func(int, string) error { n++; return context.Canceled }); err == nil || n != 1 {
-		t.Errorf("got %v after %d calls, want the first error", err, n)
-	}
-}

@@ -1,5 +1,7 @@
 package controller
 
+import "github.com/kubesites/website-apiserver/test/bench/measure"
+
 // Limits of the goals.
 const (
 	maxOverFloor      = 1.1
@@ -13,20 +15,10 @@ const (
 	restartWebsites   = 10_000
 )
 
-// Goal is what a measurement is compared with.
-type Goal struct {
-	Name string `json:"name"`
-	// Value may be at most Limit.
-	Value float64 `json:"value"`
-	Limit float64 `json:"limit"`
-	Held  bool    `json:"held"`
-}
-
-// goals are those whose measurements are in the report.
-func goals(r *Report) []Goal {
-	var all []Goal
+// addGoals adds those whose measurements are in the report.
+func addGoals(r *Report) {
 	add := func(name string, value, limit float64) {
-		all = append(all, Goal{Name: name, Value: value, Limit: limit, Held: value <= limit})
+		r.AddGoal(measure.Goal{Name: name, Values: []float64{value}, Limit: limit})
 	}
 	if ours, bare := r.find(create, product), r.find(create, floor); ours != nil && bare != nil {
 		add("create: time until all are Ready, of the floor", ours.Seconds/bare.Seconds, maxOverFloor)
@@ -70,5 +62,4 @@ func goals(r *Report) []Goal {
 		}
 		add("restart: writes, in any round", ours.MostWrites, 0)
 	}
-	return all
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/images"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // newWebsite is the Website of all contenders. Its Service takes no node port, of which a
@@ -55,17 +55,17 @@ func (t *trial) createWebsite(ctx context.Context, name string) error {
 }
 
 func (t *trial) createWebsiteIn(ctx context.Context, namespace, name string) error {
-	body, err := manifest(t.contender.apiVersion, newWebsite(namespace, name, t.options.Replicas))
+	body, err := manifest(t.contender.apiVersion, newWebsite(namespace, name, t.Options.Replicas))
 	if err != nil {
 		return fmt.Errorf("encoding a Website: %w", err)
 	}
-	_, err = t.client.do(ctx, http.MethodPost, websitesPath(t.contender.apiVersion, namespace), jsonType, body)
+	_, err = t.request(ctx, http.MethodPost, websitesPath(t.contender.apiVersion, namespace), measure.JSON, body)
 	return err
 }
 
 // createChildren creates what a controller creates for a Website, in the same order.
 func (t *trial) createChildren(ctx context.Context, name string) error {
-	w := newWebsite(t.namespace, name, t.options.Replicas)
+	w := newWebsite(t.namespace, name, t.Options.Replicas)
 	config, err := resources.NginxConfig(w)
 	if err != nil {
 		return fmt.Errorf("rendering the nginx configuration: %w", err)
@@ -94,7 +94,7 @@ func (t *trial) createChildren(ctx context.Context, name string) error {
 		if err != nil {
 			return fmt.Errorf("encoding a child: %w", err)
 		}
-		if _, err := t.client.do(ctx, http.MethodPost, child.group+"/namespaces/"+t.namespace+"/"+child.resource, jsonType,
+		if _, err := t.request(ctx, http.MethodPost, child.group+"/namespaces/"+t.namespace+"/"+child.resource, measure.JSON,
 			body); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (t *trial) createChildren(ctx context.Context, name string) error {
 // status. Each i is another pin. It returns the new generation.
 func (t *trial) patchPin(ctx context.Context, name string, i int) (int64, error) {
 	body := fmt.Appendf(nil, `{"spec":{"pin":{"commit":"%040x"}}}`, i+1)
-	data, err := t.client.do(ctx, http.MethodPatch, t.websites+"/"+name, mergePatch, body)
+	data, err := t.request(ctx, http.MethodPatch, t.websites+"/"+name, measure.MergePatch, body)
 	if err != nil {
 		return 0, err
 	}
@@ -117,17 +117,10 @@ func (t *trial) patchPin(ctx context.Context, name string, i int) (int64, error)
 	return changed.Metadata.Generation, nil
 }
 
-// createNamespace creates the namespace of a contender.
-func createNamespace(ctx context.Context, c *client, name string) error {
-	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
-	_, err := c.do(ctx, http.MethodPost, "/api/v1/namespaces", jsonType, body)
-	return err
-}
-
 // deleteNamespace deletes a namespace and waits until all of it is gone.
 func (t *trial) deleteNamespace(ctx context.Context, name string) error {
 	path := "/api/v1/namespaces/" + name
-	if _, err := t.client.do(ctx, http.MethodDelete, path, "", nil); err != nil {
+	if _, err := t.request(ctx, http.MethodDelete, path, "", nil); err != nil {
 		return err
 	}
 	return await(ctx, "the namespace is deleted", t.patience(), func() error {
@@ -141,7 +134,7 @@ func (t *trial) deleteNamespace(ctx context.Context, name string) error {
 
 // exists reports whether the list at a path has an object of a name. A GET of it would fail without one.
 func (t *trial) exists(ctx context.Context, path, name string) (bool, error) {
-	list, err := t.client.do(ctx, http.MethodGet, path+"?fieldSelector=metadata.name%3D"+name, "", nil)
+	list, err := t.request(ctx, http.MethodGet, path+"?fieldSelector=metadata.name%3D"+name, "", nil)
 	if err != nil {
 		return false, err
 	}
@@ -152,20 +145,4 @@ func (t *trial) exists(ctx context.Context, path, name string) (bool, error) {
 		return false, fmt.Errorf("decoding the list at %s: %w", path, err)
 	}
 	return len(found.Items) > 0, nil
-}
-
-// await polls until there is no error.
-func await(ctx context.Context, what string, timeout time.Duration, check func() error) error {
-	var last error
-	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
-		if last = check(); last == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pollPeriod):
-		}
-	}
-	return fmt.Errorf("waiting until %s took longer than %s: %w", what, timeout, last)
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // watchSeconds is longer than any trial, so that no watch has to be begun again.
@@ -116,14 +118,14 @@ func (o *observer) availableAt(name string) (time.Time, bool) {
 }
 
 // watchWebsites watches from the state at its begin until ctx ends.
-func (o *observer) watchWebsites(ctx context.Context, c *client, path string) (func(), error) {
+func (o *observer) watchWebsites(ctx context.Context, c *measure.Client, path string) (func(), error) {
 	version := ""
 	open := func() (*http.Response, error) {
 		query := url.Values{"watch": {"1"}, "timeoutSeconds": {strconv.Itoa(watchSeconds)}}
 		if version != "" {
 			query.Set("resourceVersion", version)
 		}
-		return c.open(ctx, http.MethodGet, c.url+path+"?"+query.Encode(), "", nil)
+		return c.Send(ctx, 0, measure.Request{Method: http.MethodGet, Path: path + "?" + query.Encode()})
 	}
 	response, err := open()
 	if err != nil {

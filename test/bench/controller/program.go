@@ -30,7 +30,7 @@ const (
 // program is a running controller.
 type program struct {
 	contender *contender
-	client    *client
+	client    *measure.Client
 	ports     [2]string
 	command   *exec.Cmd
 	// ended is closed when the process has ended.
@@ -41,7 +41,8 @@ type program struct {
 
 // start starts the controller of a contender. Its output is appended to a file. crashed is called if it
 // ends by itself.
-func start(c *contender, repoDir, kubeconfig, output string, scraper *client, crashed func(error)) (*program, error) {
+func start(c *contender, repoDir, kubeconfig, output string, scraper *measure.Client,
+	crashed func(error)) (*program, error) {
 	p := &program{contender: c, client: scraper, ended: make(chan struct{})}
 	for i := range p.ports {
 		port, err := freePort()
@@ -121,7 +122,8 @@ type queue struct {
 func (q queue) isEmpty() bool { return q.leads && q.waiting == 0 && q.running == 0 }
 
 func (p *program) queue(ctx context.Context) (queue, error) {
-	body, err := p.client.fetch(ctx, http.MethodGet, p.contender.metrics(p.ports)+"/metrics", "", nil)
+	body, err := p.client.Read(ctx,
+		measure.Request{Method: http.MethodGet, Path: p.contender.metrics(p.ports) + "/metrics"})
 	if err != nil {
 		return queue{}, err
 	}
@@ -182,16 +184,10 @@ type memory struct{ heap, resident int64 }
 
 // memory collects garbage before it reads the heap.
 func (p *program) memory(ctx context.Context) (memory, error) {
-	var m memory
-	profile, err := p.client.fetch(ctx, http.MethodGet,
-		p.contender.profiles(p.ports)+"/debug/pprof/heap?gc=1&debug=1", "", nil)
+	heap, err := p.client.LiveHeap(ctx, p.contender.profiles(p.ports))
 	if err != nil {
-		return m, err
-	}
-	if m.heap, err = measure.LiveHeap(profile); err != nil {
-		return m, err
+		return memory{}, err
 	}
 	resident, _, err := measure.Processes{p.contender.program: p.pid()}.Memory()
-	m.resident = resident[p.contender.program]
-	return m, err
+	return memory{heap: heap, resident: resident[p.contender.program]}, err
 }

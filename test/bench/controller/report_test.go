@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 func testReport() *Report {
@@ -29,14 +31,14 @@ func testReport() *Report {
 				calls: calls{{"list", "pods"}: 1, {"update", "websites/status"}: round / 2}},
 		)
 	}
-	report := &Report{Options: Quick(), CPUs: 2, LoadBefore: 3, Measurements: r.measurements(Quick())}
-	report.Goals = goals(report)
+	report := &Report{Head: measure.Head{Options: Quick(), CPUs: 2, LoadBefore: 3}, Measurements: r.measurements(Quick())}
+	addGoals(report)
 	return report
 }
 
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
-	if err := testReport().Write(dir); err != nil {
+	if err := measure.Write(testReport(), dir); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
@@ -64,7 +66,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("report.md lacks %q:\n%s", want, text)
 		}
 	}
-	for name, plot := range testReport().plots() {
+	for name, plot := range testReport().Plots() {
 		for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
 			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 				break
@@ -77,12 +79,14 @@ func TestReport(t *testing.T) {
 
 func TestGoals(t *testing.T) {
 	report := testReport()
-	if got := len(goals(report)); got != 7 {
-		t.Errorf("got %d goals of a quick run: %+v", got, goals(report))
+	if got := len(report.Goals); got != 7 {
+		t.Errorf("got %d goals of a quick run: %+v", got, report.Goals)
 	}
+	report.Goals = nil
 	report.Options.Websites = restartWebsites
 	held := map[string]bool{}
-	for _, g := range goals(report) {
+	addGoals(report)
+	for _, g := range report.Goals {
 		held[g.Name] = g.Held
 	}
 	for name, want := range map[string]bool{
@@ -104,17 +108,16 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"no rounds":         func(o *Options) { o.Rounds = 0 },
-		"unknown contender": func(o *Options) { o.Contenders = []string{"none"} },
-		"unknown scenario":  func(o *Options) { o.Scenarios = []string{"none"} },
+func TestValidate(t *testing.T) {
+	for name, change := range map[string]func(*measure.Options){
+		"unknown contender": func(o *measure.Options) { o.Targets = []string{"none"} },
+		"unknown scenario":  func(o *measure.Options) { o.Scenarios = []string{"none"} },
 	} {
 		o := Quick()
-		if err := o.validate(); err != nil {
+		if err := validate(o); err != nil {
 			t.Fatal(err)
 		}
-		if change(&o); o.validate() == nil {
+		if change(&o); validate(o) == nil {
 			t.Errorf("%s is valid", name)
 		}
 	}

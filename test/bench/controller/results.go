@@ -79,7 +79,7 @@ func (r *results) add(contender string, s sample) {
 }
 
 // measurements are in the order of scenarios, then of contenders.
-func (r results) measurements(options Options) []Measurement {
+func (r results) measurements(options measure.Options) []Measurement {
 	var all []Measurement
 	for _, scenario := range allScenarios() {
 		for _, contender := range allContenders() {

@@ -12,28 +12,28 @@ import (
 
 // scenarios measures in the order in which one needs what the other leaves.
 func (t *trial) scenarios(ctx context.Context) error {
-	if err := t.create(ctx, create, t.options.Websites); err != nil {
+	if err := t.create(ctx, create, t.Options.Websites); err != nil {
 		return err
 	}
-	if t.options.measures(flood) && t.options.Flood > 0 {
-		if err := t.create(ctx, flood, t.options.Flood); err != nil {
+	if t.measures(flood) && t.Options.Flood > 0 {
+		if err := t.create(ctx, flood, t.Options.Flood); err != nil {
 			return err
 		}
 	}
 	if !t.contender.hasController() {
 		return nil
 	}
-	if t.options.measures(changes) {
-		if err := t.change(ctx, changes, t.options.ChangesPerSecond, t.names); err != nil {
+	if t.measures(changes) {
+		if err := t.change(ctx, changes, t.Options.ChangesPerSecond, t.names); err != nil {
 			return err
 		}
 	}
-	if t.options.measures(hot) {
-		if err := t.change(ctx, hot, t.options.HotPerSecond, t.names[:1]); err != nil {
+	if t.measures(hot) {
+		if err := t.change(ctx, hot, t.Options.HotPerSecond, t.names[:1]); err != nil {
 			return err
 		}
 	}
-	if t.options.measures(restart) {
+	if t.measures(restart) {
 		return t.restart(ctx)
 	}
 	return nil
@@ -55,23 +55,23 @@ func (t *trial) create(ctx context.Context, scenario string, n int) error {
 		if !t.contender.hasController() {
 			createOne = t.createChildren
 		}
-		begins := newTimes()
+		begins := make([]time.Time, n)
 		var neighbour sync.WaitGroup
 		var millis float64
 		var failure error
-		err := concurrently(t.options.Creators, names, func(i int, name string) error {
+		err := measure.Concurrently(n, t.Options.Clients, func(_, i int) error {
 			if i == n/2 && scenario == flood && t.contender.hasController() {
 				neighbour.Go(func() { millis, failure = t.createNeighbour(ctx) })
 			}
-			begins.set(name, time.Now())
-			return createOne(ctx, name)
+			begins[i] = time.Now()
+			return createOne(ctx, names[i])
 		})
 		neighbour.Wait()
 		if err := errors.Join(err, failure); err != nil {
 			return err
 		}
 		s.changes = n
-		err = t.awaitCreated(ctx, s, begins)
+		err = t.awaitCreated(ctx, s, names, begins)
 		s.neighbour = millis
 		return err
 	})
@@ -88,12 +88,13 @@ func (t *trial) create(ctx context.Context, scenario string, n int) error {
 }
 
 // awaitCreated waits until all new Websites are Ready, or all Deployments available.
-func (t *trial) awaitCreated(ctx context.Context, s *sample, begins *times) error {
+func (t *trial) awaitCreated(ctx context.Context, s *sample, names []string, begins []time.Time) error {
 	var first, last time.Time
 	err := await(ctx, "all Websites are Ready", t.patience(), func() error {
 		*s = sample{scenario: s.scenario, changes: s.changes}
 		first, last = time.Now(), time.Time{}
-		for name, begin := range begins.all() {
+		for i, name := range names {
+			begin := begins[i]
 			available, known := t.observer.availableAt(name)
 			end := available
 			if known && t.contender.hasController() {
@@ -126,16 +127,13 @@ func (t *trial) change(ctx context.Context, scenario string, rate int, names []s
 			generation int64
 			at         time.Time
 		}
-		n, first := t.options.changes(rate), t.pins
+		n, first := int(float64(rate)*t.Options.Duration.Seconds()), t.pins
 		t.pins += n
 		done := make([]made, n)
-		indexes := make([]string, n)
-		for i := range indexes {
-			indexes[i] = names[i%len(names)]
-		}
 		begin := time.Now()
 		// Each has its time, so that a slow server does not slow down the load.
-		err := concurrently(t.options.Creators, indexes, func(i int, name string) error {
+		err := measure.Concurrently(n, t.Options.Clients, func(_, i int) error {
+			name := names[i%len(names)]
 			due := begin.Add(time.Duration(i) * time.Second / time.Duration(rate))
 			select {
 			case <-ctx.Done():
@@ -191,49 +189,4 @@ func (t *trial) memory(ctx context.Context) (memory, error) {
 		return memory{}, nil
 	}
 	return t.program.memory(ctx)
-}
-
-// times are safe for concurrent use.
-type times struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-func newTimes() *times { return &times{at: map[string]time.Time{}} }
-
-func (t *times) set(name string, at time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.at[name] = at
-}
-
-// all is for the time when nothing is set any more.
-func (t *times) all() map[string]time.Time { return t.at }
-
-// concurrently calls a function with each name, in this order, from several goroutines. It
-// returns the first error, after which it begins no more.
-func concurrently(workers int, names []string, do func(i int, name string) error) error {
-	var mu sync.Mutex
-	var next int
-	var failed error
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next <= len(names) && failed == nil
-	}
-	var pool sync.WaitGroup
-	for range workers {
-		pool.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				if err := do(i, names[i]); err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	pool.Wait()
-	return failed
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,6 @@ const (
 // trial is one contender in one round, with a namespace of its own.
 type trial struct {
 	*environment
-	options   Options
 	contender *contender
 	round     int
 	namespace string
@@ -65,7 +65,7 @@ type sample struct {
 // run measures all scenarios and deletes what they have created.
 func (t *trial) run(ctx context.Context) (err error) {
 	for _, namespace := range []string{t.namespace, t.neighbours()} {
-		if err := createNamespace(ctx, t.client, namespace); err != nil {
+		if err := t.client.CreateNamespace(ctx, namespace); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 // startController starts the controller and waits until it has reconciled so many Websites.
 func (t *trial) startController(ctx context.Context, websites int) (err error) {
 	c := t.contender
-	t.program, err = start(c, t.repoDir, t.kubeconfigs[c.user], filepath.Join(t.logs, c.program+".log"),
+	t.program, err = start(c, t.Cluster.RepoDir(), t.kubeconfigs[c.user], filepath.Join(t.Cluster.Dir(), c.program+".log"),
 		t.scraper, t.abort)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (t *trial) startController(ctx context.Context, websites int) (err error) {
 
 // patience is how long anything may take that concerns all Websites.
 func (t *trial) patience() time.Duration {
-	return startTimeout + time.Duration(t.options.Websites+t.options.Flood)*patiencePerWebsite
+	return startTimeout + time.Duration(t.Options.Websites+t.Options.Flood)*patiencePerWebsite
 }
 
 // usage is what the processes of a trial have used.
@@ -167,7 +167,7 @@ const controllerProcess = "controller"
 
 // measure runs one scenario, waits until the controller rests, and records what it took.
 func (t *trial) measure(ctx context.Context, scenario string, run func(*sample) error) error {
-	t.progress("round %d of %d: %s: %s", t.round+1, t.options.Rounds, t.contender.name, scenario)
+	t.Progress("round %d of %d: %s: %s", t.round+1, t.Options.Rounds, t.contender.name, scenario)
 	before, err := t.usage()
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (t *trial) measure(ctx context.Context, scenario string, run func(*sample) 
 		s.cpu[name] = (used - before.cpu[name]).Seconds()
 	}
 	t.samples = append(t.samples, s)
-	t.progress("    %.1f s, %d requests, %.1f s CPU of the controller, ready p99 %s ms, reported p99 %s ms", s.seconds,
+	t.Progress("    %.1f s, %d requests, %.1f s CPU of the controller, ready p99 %s ms, reported p99 %s ms", s.seconds,
 		sum(s.calls), s.cpu[controllerProcess],
 		measure.Number(measure.Quantile(s.ready, 0.99)), measure.Number(measure.Quantile(s.reported, 0.99)))
 	return nil
@@ -223,13 +223,21 @@ func (t *trial) awaitRest(ctx context.Context) error {
 
 // environment is what all trials share.
 type environment struct {
-	client      *client
-	scraper     *client
+	*measure.Run
+	client      *measure.Client
+	scraper     *measure.Client
 	kube        kubernetes.Interface
-	repoDir     string
-	logs        string
 	kubeconfigs map[string]string
 	processes   measure.Processes
 	counter     *callCounter
-	progress    func(format string, args ...any)
+}
+
+// measures reports whether a scenario is measured.
+func (e *environment) measures(scenario string) bool {
+	return slices.Contains(e.Options.Scenarios, scenario)
+}
+
+// await polls until there is no error.
+func await(ctx context.Context, what string, timeout time.Duration, check func() error) error {
+	return measure.Await(ctx, what, timeout, pollPeriod, check)
 }

@@ -3,11 +3,8 @@ package growth
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,20 +41,17 @@ func newWebsite(i int) *v1beta1.Website {
 // create creates Websites until there are as many as the stage has.
 func (r *run) create(ctx context.Context, s *Stage) error {
 	first, n := r.created, s.Websites-r.created
-	for i := first; i < s.Websites; i += r.options.PerNamespace {
-		name := namespaceOf(i, r.options.PerNamespace)
-		_, err := r.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
-			metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating namespace %s: %w", name, err)
+	for ; r.namespaces*r.Options.PerNamespace < s.Websites; r.namespaces++ {
+		if err := r.proxied.CreateNamespace(ctx, fmt.Sprintf("growth-%d", r.namespaces)); err != nil {
+			return err
 		}
 	}
 	took := make([]float64, n)
 	begin := time.Now()
 	used, err := r.cpu(func() error {
-		return concurrently(n, r.options.Clients, func(i int) error {
+		return measure.Concurrently(n, r.Options.Clients, func(_, i int) error {
 			begin := time.Now()
-			_, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(first+i, r.options.PerNamespace)).Create(ctx,
+			_, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(first+i, r.Options.PerNamespace)).Create(ctx,
 				newWebsite(first+i), metav1.CreateOptions{})
 			took[i] = measure.Milliseconds(time.Since(begin))
 			return err
@@ -71,26 +65,6 @@ func (r *run) create(ctx context.Context, s *Stage) error {
 	s.CreateMillis, s.CreateP99Millis = measure.Median(took), measure.Quantile(took, 0.99)
 	s.CreateCPUMillis = measure.Milliseconds(used) / float64(n)
 	return nil
-}
-
-// concurrently calls do for each number below n, and returns the first error.
-func concurrently(n, workers int, do func(int) error) error {
-	var next atomic.Int64
-	var once sync.Once
-	var failed error
-	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := do(i); err != nil {
-					once.Do(func() { failed = err })
-					next.Store(int64(n))
-				}
-			}
-		})
-	}
-	running.Wait()
-	return failed
 }
 
 // change measures from the begin of each change to the arrival of its event at a watch of all
@@ -107,11 +81,11 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 	}
 	defer watcher.Stop()
 	var took []float64
-	for change := range r.options.Changes {
+	for change := range r.Options.Events {
 		// Spread over all of them.
-		i := change * r.created / r.options.Changes
+		i := change * r.created / r.Options.Events
 		begin := time.Now()
-		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i),
+		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.Options.PerNamespace)).Patch(ctx, nameOf(i),
 			types.MergePatchType, []byte(`{"spec":{"pin":{"commit":"`+fmt.Sprintf("%020x%020x", s.Websites, change)+`"}}}`),
 			metav1.PatchOptions{})
 		if err != nil {

@@ -1,28 +1,17 @@
 package growth
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
-	"time"
 
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// Report is the result of a run. Its times are comparable with each other only.
+// Report is the result of a run.
 type Report struct {
-	Options    Options   `json:"options"`
-	CPUs       int       `json:"cpus"`
-	Go         string    `json:"go"`
-	Begin      time.Time `json:"begin"`
-	Seconds    float64   `json:"seconds"`
-	LoadBefore float64   `json:"loadBefore"`
-	LoadAfter  float64   `json:"loadAfter"`
-	Stages     []Stage   `json:"stages"`
-	// Failure is why the run has ended before the last stage.
-	Failure string `json:"failure,omitempty"`
+	measure.Head
+	Stages []Stage `json:"stages"`
 }
 
 // Stage is what was measured with a number of Websites. CPU is that of kube-apiserver,
@@ -61,24 +50,6 @@ type List struct {
 	HeaderMillis float64 `json:"headerMillis"`
 	CPUMillis    float64 `json:"cpuMillis"`
 	Bytes        int64   `json:"bytes"`
-}
-
-// Write writes report.json and report.md to a directory, and returns the latter's text.
-func (r *Report) Write(dir string) (markdown string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("creating the directory of the report: %w", err)
-	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("encoding the report: %w", err)
-	}
-	markdown = r.markdown()
-	for name, content := range map[string]string{"report.json": string(data) + "\n", "report.md": markdown} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			return "", fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	return markdown, nil
 }
 
 // row is one line of the table.
@@ -122,27 +93,18 @@ func rows() []row {
 	}
 }
 
-func (r *Report) markdown() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "# Growth\n\n%s, %d CPUs, %s, load average %.1f before and %.1f after.",
-		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.LoadBefore, r.LoadAfter)
-	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
-		text.WriteString(" **The machine was busy**: trust CPU times, memory and sizes only.")
-	}
-	text.WriteString("\n\n| Websites |")
+// Markdown writes a column for each stage.
+func (r *Report) Markdown(w io.Writer) {
+	fmt.Fprint(w, "\n| Websites |")
 	for i := range r.Stages {
-		fmt.Fprintf(&text, " %d |", r.Stages[i].Websites)
+		fmt.Fprintf(w, " %d |", r.Stages[i].Websites)
 	}
-	text.WriteString("\n|---|" + strings.Repeat("--:|", len(r.Stages)) + "\n")
+	fmt.Fprint(w, "\n|---|"+strings.Repeat("--:|", len(r.Stages))+"\n")
 	for _, row := range rows() {
-		fmt.Fprintf(&text, "| %s |", row.name)
+		fmt.Fprintf(w, "| %s |", row.name)
 		for i := range r.Stages {
-			fmt.Fprintf(&text, " %s |", row.value(&r.Stages[i]))
+			fmt.Fprintf(w, " %s |", row.value(&r.Stages[i]))
 		}
-		text.WriteByte('\n')
+		fmt.Fprintln(w)
 	}
-	if r.Failure != "" {
-		fmt.Fprintf(&text, "\nThe run ended early: %s\n", r.Failure)
-	}
-	return text.String()
 }

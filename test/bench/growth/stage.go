@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
@@ -29,7 +29,7 @@ func (r *run) stage(ctx context.Context, size int) (*Stage, error) {
 		{"reading the size of the store", r.store},
 		{"restarting " + apiServer, r.restart},
 	} {
-		r.progress("%d Websites: %s", size, step.name)
+		r.Progress("%d Websites: %s", size, step.name)
 		if err := step.run(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
@@ -38,24 +38,17 @@ func (r *run) stage(ctx context.Context, size int) (*Stage, error) {
 }
 
 // cpu returns the CPU time that the servers take for what run does.
-func (r *run) cpu(run func() error) (time.Duration, error) {
-	processes := r.processes()
-	before, err := processes.CPU()
-	if err != nil {
-		return 0, err
+func (r *run) cpu(run func() error) (total time.Duration, err error) {
+	used, _, err := r.processes().Used(run)
+	for _, duration := range used {
+		total += duration
 	}
-	if err := run(); err != nil {
-		return 0, err
-	}
-	after, err := processes.CPU()
-	if err != nil {
-		return 0, err
-	}
-	var used time.Duration
-	for name := range after {
-		used += after[name] - before[name]
-	}
-	return used, nil
+	return total, err
+}
+
+// get is a request whose response is protobuf.
+func get(path string) measure.Request {
+	return measure.Request{Method: http.MethodGet, Path: path, Accept: measure.Protobuf}
 }
 
 func websitesPath(namespace string) string {
@@ -70,12 +63,12 @@ func (r *run) listAll(ctx context.Context, s *Stage) (err error) {
 	if s.FirstList, err = r.list(ctx, "", 1); err != nil {
 		return err
 	}
-	s.List, err = r.list(ctx, "", r.options.Lists)
+	s.List, err = r.list(ctx, "", r.Options.Lists)
 	return err
 }
 
 func (r *run) listNamespace(ctx context.Context, s *Stage) (err error) {
-	s.ListNamespace, err = r.list(ctx, namespaceOf(0, r.options.PerNamespace), r.options.Lists)
+	s.ListNamespace, err = r.list(ctx, namespaceOf(0, r.Options.PerNamespace), r.Options.Lists)
 	return err
 }
 
@@ -86,7 +79,7 @@ func (r *run) list(ctx context.Context, namespace string, n int) (List, error) {
 	for range n {
 		used, err := r.cpu(func() error {
 			begin := time.Now()
-			response, err := r.proxied.get(ctx, websitesPath(namespace), k8sruntime.ContentTypeProtobuf)
+			response, err := r.proxied.Send(ctx, 0, get(websitesPath(namespace)))
 			if err != nil {
 				return err
 			}
@@ -114,17 +107,8 @@ func (r *run) memory(ctx context.Context, s *Stage) (err error) {
 		return err
 	}
 	s.HeapBytes = map[string]int64{}
-	for name, c := range map[string]*client{"kube-apiserver": r.proxied, apiServer: r.direct} {
-		response, err := c.get(ctx, "/debug/pprof/heap?gc=1&debug=1", "*/*")
-		if err != nil {
-			return err
-		}
-		profile, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			return fmt.Errorf("reading the heap of %s: %w", name, err)
-		}
-		if s.HeapBytes[name], err = measure.LiveHeap(profile); err != nil {
+	for name, c := range map[string]*measure.Client{"kube-apiserver": r.proxied, apiServer: r.direct} {
+		if s.HeapBytes[name], err = c.LiveHeap(ctx, ""); err != nil {
 			return fmt.Errorf("reading the heap of %s: %w", name, err)
 		}
 	}
@@ -133,7 +117,7 @@ func (r *run) memory(ctx context.Context, s *Stage) (err error) {
 
 // store reads the size of the database of the embedded etcd.
 func (r *run) store(ctx context.Context, s *Stage) error {
-	endpoint, err := embeddedetcd.Endpoint(r.cluster.WebsiteDataDir())
+	endpoint, err := embeddedetcd.Endpoint(r.Cluster.WebsiteDataDir())
 	if err != nil {
 		return err
 	}
@@ -160,7 +144,7 @@ const (
 // restart measures from the start of the process until it lists from its cache, and until
 // kube-apiserver does so through it.
 func (r *run) restart(ctx context.Context, s *Stage) error {
-	server := r.cluster.Process(apiServer)
+	server := r.Cluster.Process(apiServer)
 	if err := server.Stop(ctx); err != nil {
 		return err
 	}
@@ -169,15 +153,12 @@ func (r *run) restart(ctx context.Context, s *Stage) error {
 		return err
 	}
 	for _, way := range []struct {
-		client  *client
+		client  *measure.Client
 		seconds *float64
 	}{{r.direct, &s.RestartSeconds}, {r.proxied, &s.RestartProxiedSeconds}} {
-		if err := await(ctx, restartTimeout, func() error {
-			response, err := way.client.get(ctx, websitesPath(probeNamespace), k8sruntime.ContentTypeProtobuf)
-			if err != nil {
-				return err
-			}
-			return response.Body.Close()
+		if err := measure.Await(ctx, "it lists Websites", restartTimeout, pollPeriod, func() error {
+			_, err := way.client.Read(ctx, get(websitesPath(probeNamespace)))
+			return err
 		}); err != nil {
 			return err
 		}
@@ -186,23 +167,4 @@ func (r *run) restart(ctx context.Context, s *Stage) error {
 	used, err := measure.Processes{apiServer: server.PID()}.CPU()
 	s.RestartCPUSeconds = used[apiServer].Seconds()
 	return err
-}
-
-// await polls until there is no error.
-func await(ctx context.Context, timeout time.Duration, check func() error) error {
-	deadline := time.Now().Add(timeout)
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %w", timeout, err)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pollPeriod):
-		}
-	}
 }

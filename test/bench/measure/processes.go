@@ -31,6 +31,26 @@ func (p Processes) CPU() (map[string]time.Duration, error) {
 	return used, nil
 }
 
+// Used returns the CPU time that each process takes for what run does, and how long it took.
+func (p Processes) Used(run func() error) (used map[string]time.Duration, elapsed time.Duration, err error) {
+	before, err := p.CPU()
+	if err != nil {
+		return nil, 0, err
+	}
+	begin := time.Now()
+	if err := run(); err != nil {
+		return nil, 0, err
+	}
+	elapsed = time.Since(begin)
+	if used, err = p.CPU(); err != nil {
+		return nil, 0, err
+	}
+	for name := range used {
+		used[name] -= before[name]
+	}
+	return used, elapsed, nil
+}
+
 // cpuTime is the user and system time in the content of /proc/PID/stat.
 func cpuTime(stat []byte) (time.Duration, error) {
 	// The command name stands in parentheses and may itself contain any character.
@@ -77,8 +97,8 @@ func kibibytes(status []byte, key string) int64 {
 	return 0
 }
 
-// LiveHeap reads the bytes on the heap from a heap profile with debug=1.
-func LiveHeap(profile []byte) (int64, error) {
+// liveHeap reads the bytes on the heap from a heap profile with debug=1.
+func liveHeap(profile []byte) (int64, error) {
 	_, after, found := strings.Cut(string(profile), "# HeapAlloc = ")
 	if !found {
 		return 0, errors.New("the heap profile has no HeapAlloc")

@@ -10,7 +10,7 @@ func TestProcesses(t *testing.T) {
 	if got := kibibytes([]byte("Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\n"), "VmHWM:"); got != 2<<20 {
 		t.Errorf("got %d bytes", got)
 	}
-	if got, err := LiveHeap([]byte("heap profile\n\n# HeapAlloc = 4096\n# HeapSys = 8192\n")); err != nil || got != 4096 {
+	if got, err := liveHeap([]byte("heap profile\n\n# HeapAlloc = 4096\n# HeapSys = 8192\n")); err != nil || got != 4096 {
 		t.Errorf("got %d, %v, want 4096 bytes", got, err)
 	}
 }

@@ -6,7 +6,6 @@ package serving
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,57 +15,39 @@ import (
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// Options are the sizes of a run.
-type Options struct {
-	// Rounds is the number of times that each request is measured, with both servers in turn.
-	Rounds int `json:"rounds"`
-	// Duration is how long each of these measurements takes.
-	Duration time.Duration `json:"duration"`
-	// Connections are kept open and used at the same time.
-	Connections int `json:"connections"`
-	// Progress receives a line per step.
-	Progress io.Writer `json:"-"`
+// Defaults are the sizes of "make bench-serving". Clients have a connection each.
+func Defaults() measure.Options {
+	return measure.Options{Rounds: 5, Duration: 10 * time.Second, Clients: 32}
 }
 
 // Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
-// until then, or is nil.
-func Run(ctx context.Context, options Options) (report *Report, err error) {
-	if options.Rounds < 1 || options.Duration < time.Second || options.Connections < 1 {
-		return nil, errors.New("rounds and connections must be at least 1, and the duration at least 1s")
-	}
+// until then.
+func Run(ctx context.Context, options measure.Options) (measure.Report, error) {
+	report := &Report{}
 	if err := provideWrk(ctx); err != nil {
-		return nil, err
+		return report, err
 	}
-	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeReal, Progress: options.Progress})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stopped := cluster.Stop(context.WithoutCancel(ctx)); err == nil {
-			err = stopped
-		}
-	}()
-	servers, err := startServers(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	report = &Report{Options: options, Begin: time.Now().UTC().Truncate(time.Second)}
-	for round := range options.Rounds {
-		for _, request := range requests {
-			for i := range servers {
-				// Each is first as often as the other.
-				s := servers[(i+round)%len(servers)]
-				if err := repeat(ctx, report, s, request); err != nil {
-					report.Failure = err.Error()
-					return report, err
+	return report, measure.Start(ctx, &report.Head, options, devcluster.Options{Node: devcluster.NodeReal},
+		func(ctx context.Context, run *measure.Run) error {
+			servers, err := startServers(ctx, run.Cluster)
+			if err != nil {
+				return err
+			}
+			for round := range options.Rounds {
+				run.Progress("round %d of %d", round+1, options.Rounds)
+				for _, request := range requests {
+					for _, i := range measure.Order(len(servers), round, options.Rounds) {
+						if err := repeat(ctx, report, servers[i], request); err != nil {
+							return err
+						}
+					}
 				}
 			}
-		}
-		fmt.Fprintf(options.Progress, "round %d of %d is over\n", round+1, options.Rounds)
-	}
-	return report, nil
+			return nil
+		})
 }
 
 // provideWrk installs wrk unless it is there.

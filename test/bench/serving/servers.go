@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/pkg/controller/images"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // The names of the servers.
@@ -76,19 +77,10 @@ func startServers(ctx context.Context, cluster *devcluster.Cluster) ([]server, e
 
 // awaitPage waits until a page is served: kube-proxy may see the Ready pod later.
 func awaitPage(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
+	return measure.Await(ctx, url+" is served", time.Minute, 100*time.Millisecond, func() error {
 		_, err := do(ctx, url, nil)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", url, err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }
 
 // writeContent writes the files: a page of 8 KiB, stylesheets of 34 KiB, one of them with a

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // result is what wrk has measured.
@@ -20,11 +22,11 @@ type result struct {
 
 // wrk repeats a request on all connections. An answer with another status than expected, or
 // none, is an error.
-func wrk(ctx context.Context, options Options, url string, header http.Header, status int) (result, error) {
+func wrk(ctx context.Context, options measure.Options, url string, header http.Header, status int) (result, error) {
 	// Without it, one answer that takes two seconds on a slow machine fails.
 	const timeout = 30 * time.Second
 	args := []string{"--threads=1", fmt.Sprintf("--timeout=%ds", int(timeout.Seconds())), fmt.Sprintf("--connections=%d",
-		options.Connections), fmt.Sprintf("--duration=%ds", int(options.Duration.Seconds())), "--latency"}
+		options.Clients), fmt.Sprintf("--duration=%ds", int(options.Duration.Seconds())), "--latency"}
 	for name, values := range header {
 		args = append(args, "--header", name+": "+strings.Join(values, ", "))
 	}
