@@ -27,6 +27,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/previews"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
@@ -141,19 +142,19 @@ func New(config Config) (*Controller, error) {
 	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
-		children:      ofWebsites,
-		rollouts:      rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
-		pods:          c.pods,
-		installation:  config.Installation,
-		takeover:      takeover.New(config.Kube, ofWebsites, config.UnlabelledChildren, reporter, config.TakeoverReadySeconds),
-		keys:          config.Keys,
-		routes:        c.routes,
-		previewDomain: config.PreviewDomain,
-		events:        reporter,
-		statuses:      newStatusReporter(client, written, c.queue, c.tracer, memory),
-		tracer:        c.tracer,
-		clock:         config.Clock,
-		memory:        memory,
+		children:     ofWebsites,
+		rollouts:     rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
+		pods:         c.pods,
+		installation: config.Installation,
+		takeover:     takeover.New(config.Kube, ofWebsites, config.UnlabelledChildren, reporter, config.TakeoverReadySeconds),
+		keys:         config.Keys,
+		routes:       c.routes,
+		previews:     previews.New(ofWebsites, reporter, c.queue, config.PreviewDomain),
+		events:       reporter,
+		statuses:     newStatusReporter(client, written, c.queue, c.tracer, memory),
+		tracer:       c.tracer,
+		clock:        config.Clock,
+		memory:       memory,
 	}
 	c.reconciler.statuses.written = c.reconciler.statusWritten
 

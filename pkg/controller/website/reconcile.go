@@ -11,6 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/previews"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
@@ -33,9 +34,8 @@ type reconciler struct {
 	keys     *agentkeys.Keys
 
 	// routes is nil where hosts are not routed.
-	routes *routes.Routes
-	// previewDomain is the domain of previews whose Website names none, or empty.
-	previewDomain string
+	routes   *routes.Routes
+	previews *previews.Previews
 
 	installation resources.Installation
 
@@ -147,6 +147,15 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 	ctx, end := r.tracer.startStep(ctx, stepRoutes)
 	defer func() { end(p) }()
 	return r.routes.Reconcile(ctx, found, &r.memory.of(found.Website).handover)
+}
+
+func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input) (p *problem.Problem) {
+	if found == nil || !r.previews.Concern(found.Website) {
+		return nil
+	}
+	ctx, end := r.tracer.startStep(ctx, stepPreviews)
+	defer func() { end(p) }()
+	return r.previews.Reconcile(ctx, found, &r.memory.of(found.Website).previewsTooOld)
 }
 
 // joinTaken has one problem name all children whose names are taken. The first of them keeps the others from being

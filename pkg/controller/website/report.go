@@ -33,9 +33,6 @@ const (
 	// least, and commitBurst how many of them there may be at once: pods can say what they like.
 	commitInterval = 5 * time.Second
 	commitBurst    = 10
-	// persistent is how many times in a row an error must occur before it is reported:
-	// the next retry resolves most.
-	persistent = 3
 )
 
 // statusReporter reports on Websites by their status.
@@ -98,7 +95,7 @@ func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bo
 		return nil, true
 	}
 	for _, p := range problems {
-		if lasting := p.Lasting(); requeues >= persistent && lasting.Reason != "" {
+		if lasting := p.Lasting(); requeues >= problem.Persistent && lasting.Reason != "" {
 			return lasting, true
 		}
 	}

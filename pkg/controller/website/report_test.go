@@ -40,12 +40,12 @@ func TestReportable(t *testing.T) {
 	}{
 		"all well":                   {nil, 0, "", true},
 		"a conflict":                 {[]*problem.Problem{conflict}, 0, "", false},
-		"a conflict that lasts":      {[]*problem.Problem{conflict}, 2 * persistent, "", false},
-		"an error":                   {[]*problem.Problem{broken}, persistent - 1, "", false},
-		"an error that lasts":        {[]*problem.Problem{conflict, broken}, persistent, v1beta1.WebsiteReasonReconcileError, true},
+		"a conflict that lasts":      {[]*problem.Problem{conflict}, 2 * problem.Persistent, "", false},
+		"an error":                   {[]*problem.Problem{broken}, problem.Persistent - 1, "", false},
+		"an error that lasts":        {[]*problem.Problem{conflict, broken}, problem.Persistent, v1beta1.WebsiteReasonReconcileError, true},
 		"a taken name":               {[]*problem.Problem{taken}, 0, v1beta1.WebsiteReasonNameTaken, true},
-		"an error, and a taken name": {[]*problem.Problem{broken, taken}, persistent, v1beta1.WebsiteReasonNameTaken, true},
-		"the namespace is deleted":   {[]*problem.Problem{problem.Classify(terminating())}, persistent, "", true},
+		"an error, and a taken name": {[]*problem.Problem{broken, taken}, problem.Persistent, v1beta1.WebsiteReasonNameTaken, true},
+		"the namespace is deleted":   {[]*problem.Problem{problem.Classify(terminating())}, problem.Persistent, "", true},
 	} {
 		got, known := reportable(test.problems, test.requeues)
 		reason := ""

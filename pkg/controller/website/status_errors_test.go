@@ -64,14 +64,14 @@ func TestLastingErrorsAreReported(t *testing.T) {
 		ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
 		return ready != nil && ready.Reason == v1beta1.WebsiteReasonReconcileError
 	}
-	for n := range persistent + 1 {
+	for n := range problem.Persistent + 1 {
 		if reported() {
 			t.Fatalf("reported after %d errors", n)
 		}
 		f.work(testKey)
 	}
 	if !reported() {
-		t.Errorf("not reported after %d errors: %+v", persistent+1, f.website(testName).Status)
+		t.Errorf("not reported after %d errors: %+v", problem.Persistent+1, f.website(testName).Status)
 	}
 	stop()
 	f.syncCaches()

@@ -4,38 +4,32 @@ import (
 	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// Report is what the pod of a Website has reported of branches.
-type Report struct {
-	// Pod is its name.
-	Pod      string
-	Branches *workload.Branches
-}
-
-// Current returns the report to go by: of those of the repository and the patterns that id
+// current returns the report of branches to go by: of those of the repository and the patterns that id
 // identifies the one that has changed last, and of several the one of the first pod by name.
-// Pods that cannot list the branches do not count, unless none can: then it returns why.
-func Current(reports []Report, id string, now time.Time) (*workload.Branches, git.Reason) {
-	var current *workload.Branches
-	var pod string
+// Pods that are not ready do not count, and those that cannot list the branches only if none can: then it returns why.
+func current(pods []status.Pod, id string, now time.Time) (*workload.Branches, git.Reason) {
+	var latest *workload.Branches
+	var name string
 	var failure git.Reason
-	for _, report := range reports {
-		known := report.Branches
+	for _, pod := range pods {
+		known := pod.Branches
 		switch {
-		case known == nil || known.ID != id:
+		case !pod.Ready || !pod.Observed || !pod.Reachable || pod.SyncUnreachable || known == nil || known.ID != id:
 			continue
 		case known.Failure != "":
 			failure = known.Failure
 			continue
 		}
-		if current == nil || isLater(known, current, now) || !isLater(current, known, now) && report.Pod < pod {
-			current, pod = known, report.Pod
+		if latest == nil || isLater(known, latest, now) || !isLater(latest, known, now) && pod.Name < name {
+			latest, name = known, pod.Name
 		}
 	}
-	if current != nil {
-		return current, ""
+	if latest != nil {
+		return latest, ""
 	}
 	return nil, failure
 }

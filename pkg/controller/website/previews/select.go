@@ -1,4 +1,4 @@
-// Package previews decides which branches of a repository have a preview.
+// Package previews decides which branches of a repository have a preview, and has each of them have a Website.
 package previews
 
 import (
@@ -23,8 +23,8 @@ const (
 	confirmation = time.Minute
 )
 
-// Input is what the selection is made from.
-type Input struct {
+// input is what the selection is made from.
+type input struct {
 	// Website has spec.previews, and in its status what was reported before.
 	Website *v1beta1.Website
 	// Held are the branches that have a preview.
@@ -37,8 +37,8 @@ type Input struct {
 	Now    time.Time
 }
 
-// Selection is which branches have a preview.
-type Selection struct {
+// selection is which branches have a preview.
+type selection struct {
 	// Branches are those that are to have one, in the order of their names.
 	Branches []string
 	// Reported is what is to be reported of them, and of those that are too old.
@@ -52,10 +52,10 @@ type Selection struct {
 	TooOld map[string]time.Time
 }
 
-// Select selects the branches. One that is not known to be gone is not gone, and does not get
+// newSelection selects the branches. One that is not known to be gone is not gone, and does not get
 // too old. What is selected once is selected again.
-func Select(in *Input) *Selection {
-	s := &Selection{TooOld: map[string]time.Time{}}
+func newSelection(in *input) *selection {
+	s := &selection{TooOld: map[string]time.Time{}}
 	own := ownBranch(in)
 	var kept, added, old []v1beta1.WebsitePreviewStatus
 	for _, branch := range in.candidates() {
@@ -98,7 +98,7 @@ func Select(in *Input) *Selection {
 
 // awaits reports whether a branch that has a preview has to stay too old for some time before
 // that is removed.
-func (s *Selection) awaits(in *Input, branch string) bool {
+func (s *selection) awaits(in *input, branch string) bool {
 	since, known := in.TooOld[branch]
 	if !known {
 		since = in.Now
@@ -110,14 +110,14 @@ func (s *Selection) awaits(in *Input, branch string) bool {
 }
 
 // due has the next selection be after some time, unless that is over.
-func (s *Selection) due(in time.Duration) {
+func (s *selection) due(in time.Duration) {
 	if in > 0 && (s.Next == 0 || in < s.Next) {
 		s.Next = in
 	}
 }
 
 // ownBranch returns the branch that the Website itself follows, or "".
-func ownBranch(in *Input) string {
+func ownBranch(in *input) string {
 	const prefix = "refs/heads/"
 	ref := resources.Git(in.Website).Ref
 	switch {
@@ -133,7 +133,7 @@ func ownBranch(in *Input) string {
 }
 
 // candidates returns all branches of which something is known, in the order of their names.
-func (in *Input) candidates() []string {
+func (in *input) candidates() []string {
 	names := slices.Clone(in.Held)
 	for _, entry := range in.Website.Status.Previews {
 		names = append(names, entry.Branch)
@@ -157,7 +157,7 @@ const (
 )
 
 // find returns whether a branch is in the repository, with its last commit.
-func (in *Input) find(branch string) (presence, string) {
+func (in *input) find(branch string) (presence, string) {
 	if in.Listed == nil {
 		return unknown, ""
 	}
@@ -171,7 +171,7 @@ func (in *Input) find(branch string) (presence, string) {
 }
 
 // observed returns what is to be reported of a branch, whose last commit may be unknown.
-func (in *Input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
+func (in *input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
 	entry := v1beta1.WebsitePreviewStatus{Branch: branch}
 	for _, before := range in.Website.Status.Previews {
 		if before.Branch == branch {
@@ -185,7 +185,7 @@ func (in *Input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
 }
 
 // left returns how long it takes until a branch is too old. It reports false if it never is.
-func (in *Input) left(entry *v1beta1.WebsitePreviewStatus) (time.Duration, bool) {
+func (in *input) left(entry *v1beta1.WebsitePreviewStatus) (time.Duration, bool) {
 	ttl := in.Website.Spec.Previews.TTLSeconds
 	if ttl == nil || entry.LastCommitTime.IsZero() {
 		return 0, false

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -22,8 +24,8 @@ var (
 	commitB = strings.Repeat("b", 40)
 )
 
-func newInput(tweaks ...func(*Input)) *Input {
-	in := &Input{Now: now, Website: &v1beta1.Website{
+func newInput(tweaks ...func(*input)) *input {
+	in := &input{Now: now, Website: &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: v1beta1.WebsiteSpec{
 			Source:   v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Ref: &v1beta1.GitReference{Branch: "main"}}},
@@ -44,29 +46,29 @@ func list(names ...string) *workload.Branches {
 	return branches
 }
 
-func listing(names ...string) func(*Input) { return func(in *Input) { in.Listed = list(names...) } }
+func listing(names ...string) func(*input) { return func(in *input) { in.Listed = list(names...) } }
 
-func listingFirst(names ...string) func(*Input) {
-	return func(in *Input) { in.Listed = list(names...); in.Listed.More = true }
+func listingFirst(names ...string) func(*input) {
+	return func(in *input) { in.Listed = list(names...); in.Listed.More = true }
 }
 
-func holding(names ...string) func(*Input) { return func(in *Input) { in.Held = names } }
+func holding(names ...string) func(*input) { return func(in *input) { in.Held = names } }
 
-func withTTL(ttl time.Duration) func(*Input) {
-	return func(in *Input) { in.Website.Spec.Previews.TTLSeconds = ptr.To(int32(ttl.Seconds())) }
+func withTTL(ttl time.Duration) func(*input) {
+	return func(in *input) { in.Website.Spec.Previews.TTLSeconds = ptr.To(int32(ttl.Seconds())) }
 }
 
-func withPatterns(patterns ...string) func(*Input) {
-	return func(in *Input) { in.Website.Spec.Previews.Branches = patterns }
+func withPatterns(patterns ...string) func(*input) {
+	return func(in *input) { in.Website.Spec.Previews.Branches = patterns }
 }
 
-func following(ref *v1beta1.GitReference) func(*Input) {
-	return func(in *Input) { in.Website.Spec.Source.Git.Ref = ref }
+func following(ref *v1beta1.GitReference) func(*input) {
+	return func(in *input) { in.Website.Spec.Source.Git.Ref = ref }
 }
 
 // reported has a branch reported before, with commitA.
-func reported(branch, website string, age time.Duration) func(*Input) {
-	return func(in *Input) {
+func reported(branch, website string, age time.Duration) func(*input) {
+	return func(in *input) {
 		in.Website.Status.Previews = append(in.Website.Status.Previews, v1beta1.WebsitePreviewStatus{
 			Branch: branch, WebsiteName: website, Commit: commitA, LastCommitTime: metav1.NewTime(now.Add(-age)),
 		})
@@ -74,8 +76,8 @@ func reported(branch, website string, age time.Duration) func(*Input) {
 }
 
 // tooOldFor has branches be found too old some time ago, and since then.
-func tooOldFor(ago time.Duration, names ...string) func(*Input) {
-	return func(in *Input) {
+func tooOldFor(ago time.Duration, names ...string) func(*input) {
+	return func(in *input) {
 		in.TooOld = map[string]time.Time{}
 		for _, name := range names {
 			in.TooOld[name] = now.Add(-ago)
@@ -83,39 +85,39 @@ func tooOldFor(ago time.Duration, names ...string) func(*Input) {
 	}
 }
 
-func TestSelect(t *testing.T) {
+func TestNewSelection(t *testing.T) {
 	for name, test := range map[string]struct {
-		tweaks      []func(*Input)
+		tweaks      []func(*input)
 		want        string
 		wantOmitted int
 		wantOld     string
 	}{
-		"those that match":             {[]func(*Input){withPatterns("a*", "c"), listing("a", "ab", "b", "c")}, "a ab c", 0, ""},
-		"not the own branch":           {[]func(*Input){listing("a", "main")}, "a", 0, ""},
-		"not that of a full name":      {[]func(*Input){following(&v1beta1.GitReference{Name: "refs/heads/a"}), listing("a", "main")}, "main", 0, ""},
-		"not that of HEAD":             {[]func(*Input){following(nil), func(in *Input) { in.Listed = list("a", "main"); in.Listed.Head = "main" }}, "a", 0, ""},
-		"all, next to a tag":           {[]func(*Input){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")}, "a main", 0, ""},
-		"the first by name":            {[]func(*Input){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
-		"those that have one keep it":  {[]func(*Input){holding("e", "d"), listing("a", "b", "c", "d", "e")}, "a d e", 2, ""},
-		"fewer than have one":          {[]func(*Input){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")}, "a b c", 1, ""},
-		"one is gone":                  {[]func(*Input){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0, ""},
-		"one does not match any more":  {[]func(*Input){holding("a", "b"), withPatterns("b"), listing("a", "b")}, "b", 0, ""},
-		"nothing is known":             {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", 2*time.Hour)}, "a b", 0, ""},
-		"nothing is known, no match":   {[]func(*Input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
-		"nothing is known of an old":   {[]func(*Input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
-		"beyond the end of the list":   {[]func(*Input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
-		"too old":                      {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour-time.Second), listing("a", "b"), tooOldFor(confirmation, "a", "b")}, "b", 0, "a"},
-		"too old since now":            {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour), listing("a", "b"), tooOldFor(confirmation, "b")}, "a", 0, "b"},
-		"too old for a moment":         {[]func(*Input){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), listing("a"), tooOldFor(confirmation-1, "a")}, "a", 0, ""},
-		"still too old":                {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "", 0, "a"},
-		"too old, and gone":            {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b", 0, ""},
-		"too old, but not any more":    {[]func(*Input){withTTL(2 * time.Hour), reported("a", "", time.Hour), listing("a")}, "a", 0, ""},
-		"too old, with another commit": {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), func(in *Input) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
-		"no branch":                    {[]func(*Input){holding("a"), listing()}, "", 0, ""},
+		"those that match":             {[]func(*input){withPatterns("a*", "c"), listing("a", "ab", "b", "c")}, "a ab c", 0, ""},
+		"not the own branch":           {[]func(*input){listing("a", "main")}, "a", 0, ""},
+		"not that of a full name":      {[]func(*input){following(&v1beta1.GitReference{Name: "refs/heads/a"}), listing("a", "main")}, "main", 0, ""},
+		"not that of HEAD":             {[]func(*input){following(nil), func(in *input) { in.Listed = list("a", "main"); in.Listed.Head = "main" }}, "a", 0, ""},
+		"all, next to a tag":           {[]func(*input){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")}, "a main", 0, ""},
+		"the first by name":            {[]func(*input){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
+		"those that have one keep it":  {[]func(*input){holding("e", "d"), listing("a", "b", "c", "d", "e")}, "a d e", 2, ""},
+		"fewer than have one":          {[]func(*input){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")}, "a b c", 1, ""},
+		"one is gone":                  {[]func(*input){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0, ""},
+		"one does not match any more":  {[]func(*input){holding("a", "b"), withPatterns("b"), listing("a", "b")}, "b", 0, ""},
+		"nothing is known":             {[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", 2*time.Hour)}, "a b", 0, ""},
+		"nothing is known, no match":   {[]func(*input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
+		"nothing is known of an old":   {[]func(*input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
+		"beyond the end of the list":   {[]func(*input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
+		"too old":                      {[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour-time.Second), listing("a", "b"), tooOldFor(confirmation, "a", "b")}, "b", 0, "a"},
+		"too old since now":            {[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour), listing("a", "b"), tooOldFor(confirmation, "b")}, "a", 0, "b"},
+		"too old for a moment":         {[]func(*input){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), listing("a"), tooOldFor(confirmation-1, "a")}, "a", 0, ""},
+		"still too old":                {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "", 0, "a"},
+		"too old, and gone":            {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b", 0, ""},
+		"too old, but not any more":    {[]func(*input){withTTL(2 * time.Hour), reported("a", "", time.Hour), listing("a")}, "a", 0, ""},
+		"too old, with another commit": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), func(in *input) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
+		"no branch":                    {[]func(*input){holding("a"), listing()}, "", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)
-			s := Select(in)
+			s := newSelection(in)
 			if got := strings.Join(s.Branches, " "); got != test.want || s.Omitted != test.wantOmitted {
 				t.Errorf("selected %q, omitted %d, want %q, omitted %d", got, s.Omitted, test.want, test.wantOmitted)
 			}
@@ -131,7 +133,7 @@ func TestSelect(t *testing.T) {
 				t.Errorf("reported %+v, want %q as too old", s.Reported, test.wantOld)
 			}
 			in.Held, in.Website.Status.Previews, in.TooOld = s.Branches, s.Reported, s.TooOld
-			again := Select(in)
+			again := newSelection(in)
 			again.TooOld = s.TooOld
 			if !reflect.DeepEqual(again, s) {
 				t.Errorf("selected again: %+v, want %+v", again, s)
@@ -143,7 +145,7 @@ func TestSelect(t *testing.T) {
 func TestTimeOfTheLastCommit(t *testing.T) {
 	in := newInput(withTTL(time.Hour), reported("a", "shop-a", 30*time.Minute), reported("b", "shop-b", 10*time.Minute), holding("a", "b"), listing("a", "b", "c"))
 	in.Listed.List[1].Commit = commitB
-	s := Select(in)
+	s := newSelection(in)
 	want := []v1beta1.WebsitePreviewStatus{
 		{Branch: "a", WebsiteName: "shop-a", Commit: commitA, LastCommitTime: metav1.NewTime(now.Add(-30 * time.Minute))},
 		{Branch: "b", WebsiteName: "shop-b", Commit: commitB, LastCommitTime: metav1.NewTime(now)},
@@ -175,7 +177,7 @@ func TestClockIsAhead(t *testing.T) {
 		{day + 3*confirmation, "", 0},
 	} {
 		in.Now = now.Add(step.after)
-		s := Select(in)
+		s := newSelection(in)
 		if got := strings.Join(s.Branches, " "); got != step.want || s.Next != step.wantNext {
 			t.Errorf("after %v selected %q, the next in %v, want %q, in %v", step.after, got, s.Next, step.want, step.wantNext)
 		}
@@ -184,14 +186,14 @@ func TestClockIsAhead(t *testing.T) {
 	in.Now = time.Now()
 	in.TooOld = nil
 	// Equal would not compare the monotonic time.
-	if s := Select(in); s.TooOld["a"] != in.Now {
+	if s := newSelection(in); s.TooOld["a"] != in.Now {
 		t.Errorf("too old since %v, want %v", s.TooOld["a"], in.Now)
 	}
 }
 
 // TestReportIsBounded: the status has a limit.
 func TestReportIsBounded(t *testing.T) {
-	in := newInput(withTTL(time.Hour), func(in *Input) { in.Listed = list() })
+	in := newInput(withTTL(time.Hour), func(in *input) { in.Listed = list() })
 	for i := range 2 * maxReported {
 		branch := fmt.Sprintf("b%03d", i)
 		in.Listed.List = append(in.Listed.List, workload.Branch{Name: branch, Commit: commitA})
@@ -199,31 +201,40 @@ func TestReportIsBounded(t *testing.T) {
 			reported(branch, "", 2*time.Hour)(in)
 		}
 	}
-	if s := Select(in); len(s.Reported) != maxReported || len(s.Branches) != 3 {
+	if s := newSelection(in); len(s.Reported) != maxReported || len(s.Branches) != 3 {
 		t.Errorf("%d branches are reported, %d selected", len(s.Reported), len(s.Branches))
 	}
 }
 
 func TestCurrent(t *testing.T) {
-	report := func(pod, id string, since time.Duration, failure git.Reason) Report {
-		return Report{Pod: pod, Branches: &workload.Branches{ID: id, Since: now.Add(since), Failure: failure, Head: pod}}
+	named := func(name string) status.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		return status.Pod{Pod: pod, Ready: true, Observed: true, Observation: workload.Observation{Reachable: true}}
 	}
+	report := func(name, id string, since time.Duration, failure git.Reason) status.Pod {
+		pod := named(name)
+		pod.Branches = &workload.Branches{ID: id, Since: now.Add(since), Failure: failure, Head: name}
+		return pod
+	}
+	notReady := report("a", "id", 0, "")
+	notReady.Ready = false
 	for name, test := range map[string]struct {
-		reports []Report
+		pods    []status.Pod
 		want    string
 		failure git.Reason
 	}{
-		"none":                {nil, "", ""},
-		"a pod without one":   {[]Report{{Pod: "a"}}, "", ""},
-		"of other patterns":   {[]Report{report("a", "other", 0, "")}, "", ""},
-		"the last change":     {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", -time.Minute, ""), report("c", "other", 0, "")}, "b", ""},
-		"the first by name":   {[]Report{report("b", "id", -time.Minute, ""), report("a", "id", -time.Minute, "")}, "a", ""},
-		"a clock that is off": {[]Report{report("b", "id", time.Hour, ""), report("a", "id", 2*time.Minute, "")}, "a", ""},
-		"one that fails":      {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", 0, git.ReasonNotFound)}, "a", ""},
-		"all fail":            {[]Report{report("a", "id", 0, git.ReasonNotFound)}, "", git.ReasonNotFound},
+		"none":                    {nil, "", ""},
+		"a pod without one":       {[]status.Pod{named("a")}, "", ""},
+		"of other patterns":       {[]status.Pod{report("a", "other", 0, "")}, "", ""},
+		"a pod that is not ready": {[]status.Pod{notReady}, "", ""},
+		"the last change":         {[]status.Pod{report("a", "id", -time.Hour, ""), report("b", "id", -time.Minute, ""), report("c", "other", 0, "")}, "b", ""},
+		"the first by name":       {[]status.Pod{report("b", "id", -time.Minute, ""), report("a", "id", -time.Minute, "")}, "a", ""},
+		"a clock that is off":     {[]status.Pod{report("b", "id", time.Hour, ""), report("a", "id", 2*time.Minute, "")}, "a", ""},
+		"one that fails":          {[]status.Pod{report("a", "id", -time.Hour, ""), report("b", "id", 0, git.ReasonNotFound)}, "a", ""},
+		"all fail":                {[]status.Pod{report("a", "id", 0, git.ReasonNotFound)}, "", git.ReasonNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, failure := Current(test.reports, "id", now)
+			got, failure := current(test.pods, "id", now)
 			if (got == nil) != (test.want == "") || got != nil && got.Head != test.want || failure != test.failure {
 				t.Errorf("the current report is %+v, %q, want that of %q, %q", got, failure, test.want, test.failure)
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
-// Why returns why a branch, which may be unknown, is not selected, for an event.
-func Why(in *Input, branch string) string {
+// why returns why a branch, which may be unknown, is not selected, for an event.
+func why(in *input, branch string) string {
 	presence, commit := in.find(branch)
 	entry := in.observed(branch, commit)
 	left, ages := in.left(&entry)

@@ -179,6 +179,9 @@ func LeftBehind(website *v1beta1.Website, objects []string) *Problem {
 	}
 }
 
+// Persistent is how many times in a row an error must occur before it is reported: the next retry resolves most.
+const Persistent = 3
+
 // Lasting returns a problem as it is reported once it has come several times in a
 // row: what the next retry resolves is nothing that users need to know.
 func (p *Problem) Lasting() *Problem {

@@ -1,10 +1,11 @@
-package website
+package previews
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -13,31 +14,41 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/previews"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// reconcilePreviews has the branches that match spec.previews have a Website each, and sets
-// what was found of them. Its problems are in the condition PreviewsReady: the site does not
-// depend on it.
-func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input) (p *problem.Problem) {
-	if found == nil {
-		return nil
-	}
-	website, held := found.Website, r.heldPreviews(found.Website)
-	wanted := resources.WantsPreviews(website)
-	if !wanted && len(held) == 0 {
-		return nil
-	}
-	ctx, end := r.tracer.startStep(ctx, stepPreviews)
-	defer func() { end(p) }()
+// Previews keeps the Websites that are previews of others.
+type Previews struct {
+	children *children.Children
+	events   *events.Reporter
+	queue    *queue.Queue
+	// domain is that of previews whose Website names none, or empty.
+	domain string
+}
 
-	if !wanted {
+// New returns Previews with a domain for those whose Website names none. Without one, they have no hosts.
+func New(ofWebsites *children.Children, events *events.Reporter, queue *queue.Queue, domain string) *Previews {
+	return &Previews{children: ofWebsites, events: events, queue: queue, domain: domain}
+}
+
+// Concern reports whether a Website has previews, or is to have some.
+func (r *Previews) Concern(website *v1beta1.Website) bool {
+	return resources.WantsPreviews(website) || len(r.held(website)) > 0
+}
+
+// Reconcile has the branches that match spec.previews have a Website each, and sets what was found of them. Its
+// problems are in the condition PreviewsReady: the site does not depend on it. tooOld is that of the last selection,
+// and is kept for the next reconciliation.
+func (r *Previews) Reconcile(ctx context.Context, found *status.Input, tooOld *map[string]time.Time) (p *problem.Problem) {
+	website, held := found.Website, r.held(found.Website)
+	if !resources.WantsPreviews(website) {
 		for _, preview := range held {
-			p = cmp.Or(p, r.deletePreview(ctx, website, preview, "spec.previews is not set"))
+			p = cmp.Or(p, r.delete(ctx, website, preview, "spec.previews is not set"))
 		}
 		return p.RetriedApart()
 	}
@@ -45,20 +56,20 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		found.Previews = &status.Previews{Suspended: true, Reported: website.Status.Previews}
 		return nil
 	}
-	in := &previews.Input{Website: website, TooOld: r.memory.of(website).previewsTooOld, Now: found.Now}
+	in := &input{Website: website, TooOld: *tooOld, Now: found.Now}
 	for _, preview := range held {
 		if branch := branchOf(website, preview); branch != "" {
 			in.Held = append(in.Held, branch)
 		}
 	}
 	var failure git.Reason
-	in.Listed, failure = previews.Current(reportsOf(found.Pods), resources.BranchesID(website), found.Now)
-	selected := previews.Select(in)
-	r.memory.of(website).previewsTooOld = selected.TooOld
+	in.Listed, failure = current(found.Pods, resources.BranchesID(website), found.Now)
+	selected := newSelection(in)
+	*tooOld = selected.TooOld
 	found.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted, Next: selected.Next}
 
-	p = r.deleteOtherPreviews(ctx, in, selected, held)
-	missing, notEnsured := r.ensurePreviews(ctx, website, selected)
+	p = r.deleteOthers(ctx, in, selected, held)
+	missing, notEnsured := r.ensureAll(ctx, website, selected)
 	p = cmp.Or(p, notEnsured)
 	found.Previews.Reported = slices.DeleteFunc(selected.Reported, func(entry v1beta1.WebsitePreviewStatus) bool {
 		return slices.Contains(missing, entry.WebsiteName)
@@ -67,15 +78,15 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		return nil
 	}
 	found.Previews.Problem = p
-	if r.statuses.queue.NumRequeuesApart(cache.MetaObjectToName(website)) >= persistent {
+	if r.queue.NumRequeuesApart(cache.MetaObjectToName(website)) >= problem.Persistent {
 		found.Previews.Problem = p.Lasting()
 	}
 	return p.RetriedApart()
 }
 
-// heldPreviews returns the previews of a Website, without those that are being deleted. The label and the owner
+// held returns the previews of a Website, without those that are being deleted. The label and the owner
 // reference are both trusted: website-apiserver requires the verb preview for either.
-func (r *reconciler) heldPreviews(website *v1beta1.Website) []*v1beta1.Website {
+func (r *Previews) held(website *v1beta1.Website) []*v1beta1.Website {
 	return slices.DeleteFunc(r.children.Previews.Of(website), func(preview *v1beta1.Website) bool {
 		return preview.Labels[api.LabelPreviewOf] != website.Name || !preview.DeletionTimestamp.IsZero()
 	})
@@ -95,19 +106,8 @@ func branchOf(website, preview *v1beta1.Website) string {
 	return ""
 }
 
-// reportsOf returns what ready pods report of branches.
-func reportsOf(pods []status.Pod) []previews.Report {
-	var reports []previews.Report
-	for _, pod := range pods {
-		if pod.Ready && pod.Observed && pod.Reachable && !pod.SyncUnreachable {
-			reports = append(reports, previews.Report{Pod: pod.Name, Branches: pod.Branches})
-		}
-	}
-	return reports
-}
-
-// deleteOtherPreviews removes the previews of branches that are not selected.
-func (r *reconciler) deleteOtherPreviews(ctx context.Context, in *previews.Input, selected *previews.Selection, held []*v1beta1.Website) (p *problem.Problem) {
+// deleteOthers removes the previews of branches that are not selected.
+func (r *Previews) deleteOthers(ctx context.Context, in *input, selected *selection, held []*v1beta1.Website) (p *problem.Problem) {
 	wanted := map[string]bool{}
 	for _, branch := range selected.Branches {
 		wanted[branches.PreviewName(in.Website.Name, branch)] = true
@@ -117,12 +117,12 @@ func (r *reconciler) deleteOtherPreviews(ctx context.Context, in *previews.Input
 		if wanted[preview.Name] || branch == "" && (in.Listed == nil || in.Listed.More) {
 			continue
 		}
-		p = cmp.Or(p, r.deletePreview(ctx, in.Website, preview, previews.Why(in, branch)))
+		p = cmp.Or(p, r.delete(ctx, in.Website, preview, why(in, branch)))
 	}
 	return p
 }
 
-func (r *reconciler) deletePreview(ctx context.Context, website, preview *v1beta1.Website, why string) *problem.Problem {
+func (r *Previews) delete(ctx context.Context, website, preview *v1beta1.Website, why string) *problem.Problem {
 	done, p := r.children.Previews.Delete(ctx, website, preview.Name)
 	metrics.RecordChildWrite(r.children.Previews, done)
 	if done == children.Deleted {
@@ -131,9 +131,9 @@ func (r *reconciler) deletePreview(ctx context.Context, website, preview *v1beta
 	return p
 }
 
-// ensurePreviews creates and updates the previews of the selected branches, and returns the
+// ensureAll creates and updates the previews of the selected branches, and returns the
 // names of those that are missing. One that cannot be written does not hold up the others.
-func (r *reconciler) ensurePreviews(ctx context.Context, website *v1beta1.Website, selected *previews.Selection) (missing []string, first *problem.Problem) {
+func (r *Previews) ensureAll(ctx context.Context, website *v1beta1.Website, selected *selection) (missing []string, first *problem.Problem) {
 	for _, branch := range selected.Branches {
 		name := branches.PreviewName(website.Name, branch)
 		isHeld := r.children.Previews.Holds(website, name)
@@ -143,7 +143,7 @@ func (r *reconciler) ensurePreviews(ctx context.Context, website *v1beta1.Websit
 		case first != nil && first.Reason == v1beta1.WebsiteReasonQuotaExceeded && !isHeld:
 			// The quota is for all of them.
 		default:
-			p := r.ensurePreview(ctx, website, branch)
+			p := r.ensure(ctx, website, branch)
 			isHeld = isHeld || p == nil
 			first = cmp.Or(first, p)
 		}
@@ -154,8 +154,8 @@ func (r *reconciler) ensurePreviews(ctx context.Context, website *v1beta1.Websit
 	return missing, first
 }
 
-func (r *reconciler) ensurePreview(ctx context.Context, website *v1beta1.Website, branch string) *problem.Problem {
-	desired, err := resources.Preview(website, branch, cmp.Or(website.Spec.Previews.Domain, r.previewDomain))
+func (r *Previews) ensure(ctx context.Context, website *v1beta1.Website, branch string) *problem.Problem {
+	desired, err := resources.Preview(website, branch, cmp.Or(website.Spec.Previews.Domain, r.domain))
 	if err != nil {
 		return problem.InvalidSpec(fmt.Errorf("the preview of branch %q: %w", branch, err))
 	}
