@@ -141,6 +141,12 @@ var nginxVariants = sync.OnceValues(func() (map[bool]*template.Template, error) 
 	return variants, nil
 })
 
+// OtherHosts is a regular expression for the names, in the published directory, of files that configure other hosts of
+// pages.
+func (nginxParameters) OtherHosts() string {
+	return `(?:_headers|_redirects|netlify\.toml|wrangler\.(?:toml|jsonc?))`
+}
+
 func renderNginx(parameters nginxParameters) (string, error) {
 	variants, err := nginxVariants()
 	if err != nil {

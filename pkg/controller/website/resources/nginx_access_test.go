@@ -56,7 +56,7 @@ func (s *testSite) isRejected(t *testing.T, response *http.Response, body string
 		t.Errorf("%s %s = %d %q, want it rejected", response.Request.Method, response.Request.URL, response.StatusCode, body)
 	}
 	wantHeaders(t, response, map[string]string{
-		"WWW-Authenticate": `Basic realm="Website"`, "Cache-Control": "no-store", "Website-Commit": commitA, "ETag": "", "Location": "",
+		"WWW-Authenticate": `Basic realm="Website", charset="UTF-8"`, "Cache-Control": "no-store", "Website-Commit": commitA, "ETag": "", "Location": "",
 	})
 }
 

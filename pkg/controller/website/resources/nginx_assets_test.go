@@ -78,7 +78,7 @@ func TestNginxKeepsAssets(t *testing.T) {
 				t.Errorf("an asset that the client has is sent again: %d", response.StatusCode)
 			}
 			for _, path := range []string{"/assets/app.33333333.js", "/assets/other.1111111a.js", "/assets/", "/nowhere"} {
-				response, body := s.get(s.http, path)
+				response, body := s.get(s.http, path, "Sec-Fetch-Mode", "navigate")
 				if response.StatusCode != test.missing || body != test.body || response.Header.Get("Cache-Control") != test.missingC && test.caching == immutable {
 					t.Errorf("GET %s = %d %q, Cache-Control %q", path, response.StatusCode, body, response.Header.Get("Cache-Control"))
 				}

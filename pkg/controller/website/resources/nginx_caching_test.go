@@ -161,23 +161,6 @@ func TestNginxCacheControl(t *testing.T) {
 	wantHeaders(t, response, map[string]string{"Cache-Control": "no-store"})
 }
 
-// TestNginxMissingFilesOfASinglePage: an index in place of a missing file is not confirmed as that file.
-func TestNginxMissingFilesOfASinglePage(t *testing.T) {
-	s := startNginx(t, withServing(v1beta1.WebsiteServing{
-		Fallback: v1beta1.FallbackSPA,
-		Headers:  []v1beta1.ResponseHeader{{Path: "/assets/", Name: "Cache-Control", Value: "public, max-age=31536000, immutable"}},
-	}))
-	s.write(commitA, "index.html", "home")
-	s.publish("releases/" + commitA)
-	for path, want := range map[string]string{"/assets/gone.js": "", "/a.b/c.png": "", "/users/jane": tagOf("home"), "/about.html": tagOf("home"), "/v1.2/": tagOf("home")} {
-		response, body := s.get(s.http, path)
-		wantHeaders(t, response, map[string]string{"ETag": want, "Cache-Control": revalidate})
-		if body != "home" {
-			t.Errorf("%s: %q, want the index", path, body)
-		}
-	}
-}
-
 func TestNginxRanges(t *testing.T) {
 	s := startNginx(t)
 	content := strings.Repeat("0123456789", 1000)

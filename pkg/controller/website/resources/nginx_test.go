@@ -17,7 +17,7 @@ func TestNginxConfigFacts(t *testing.T) {
 		"serves under a literal prefix":      `root "/site/releases/$served";`,
 		"follows no link out of the release": "disable_symlinks on from=/site/releases/$served;",
 		"asks the agent on loopback":         "proxy_pass http://127.0.0.1:8083/status;",
-		"hides dot files":                    `location ~ "(?s)^/\.(?!well-known/)|./\." {`,
+		"hides dot files":                    `location ~ "(?s)^/\.(?!well-known/)|./\.|^/(?:_headers|`,
 		"redirects within the site":          "absolute_redirect off;",
 		"does not tell its version":          "server_tokens off;",
 		"opens a file once":                  "open_file_cache max=1024 inactive=20s;",

@@ -34,6 +34,17 @@ type serving struct {
 	Headers []header
 }
 
+// AccessControl is the value of all headers for other origins together; empty if there are no rules for any.
+func (s serving) AccessControl() string {
+	var value strings.Builder
+	for _, h := range s.Headers {
+		if strings.HasPrefix(strings.ToLower(h.Name), "access-control-") {
+			value.WriteString(h.Variable)
+		}
+	}
+	return value.String()
+}
+
 // redirect is a redirect from a path, or from all paths with a prefix.
 type redirect struct {
 	// From is the path, quoted, or the prefix.

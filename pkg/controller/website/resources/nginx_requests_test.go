@@ -1,0 +1,243 @@
+package resources
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// requestTable is the specification of what visitors get. A request is "METHOD path", the method being GET unless it is
+// named, then its headers. A response is the status, then its headers, where one without value is not sent, and at the end
+// the body after a colon of its own. Each header of a response is sent once, whether a row names it or not.
+type requestTable struct {
+	serving v1beta1.WebsiteServing
+	// protected asks for a password, and the requests have none.
+	protected bool
+	// files are the paths of the repository. Their content is "the content of" the path; what ends in '/' is a directory.
+	files []string
+	// want are the responses by request.
+	want map[string]string
+}
+
+var requestTables = map[string]requestTable{
+	"files and directories": {
+		files: []string{
+			"index.html", "404.html", "page.html", "sub/index.html", "empty/", "odd/index.html/", "a b.txt", "größe.html", "straße/index.html",
+		},
+		want: map[string]string{
+			"/":                "200 : the content of index.html",
+			"HEAD /":           "200 | Content-Type: text/html; charset=utf-8",
+			"/page":            "200 : the content of page.html",
+			"/page.html":       "200 : the content of page.html",
+			"/page/":           "404 : the content of 404.html",
+			"/sub":             "301 | Location: /sub/",
+			"/sub?a=b":         "301 | Location: /sub/?a=b",
+			"/sub/":            "200 : the content of sub/index.html",
+			"/empty":           "301 | Location: /empty/",
+			"/empty/":          "404 : the content of 404.html",
+			"/odd/":            "404 : the content of 404.html",
+			"/odd/index.html/": "404 : the content of 404.html",
+			"/a%20b.txt":       "200 : the content of a b.txt",
+			"/gr%C3%B6%C3%9Fe": "200 : the content of größe.html",
+			"/stra%C3%9Fe":     "301 | Location: /stra%C3%9Fe/",
+			"/missing":         "404 | Cache-Control: " + revalidate + " : the content of 404.html",
+			"/missing.js":      "404 : the content of 404.html",
+			"POST /":           "405 | Allow: GET, HEAD",
+			"PUT /page.html":   "405 | Allow: GET, HEAD",
+			"DELETE /missing":  "405 | Allow: GET, HEAD",
+			"OPTIONS /":        "405 | Allow: GET, HEAD",
+			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD | Access-Control-Allow-Origin:",
+		},
+	},
+	"files of other hosts are not published": {
+		files: []string{
+			"index.html", "404.html", "_headers", "_redirects", "netlify.toml", "wrangler.toml", "wrangler.json", "wrangler.jsonc",
+			"_headers.txt", "docs/_headers", "docs/netlify.toml",
+		},
+		want: map[string]string{
+			"/_headers":          "404 : the content of 404.html",
+			"/_redirects":        "404 : the content of 404.html",
+			"/%5Fredirects":      "404 : the content of 404.html",
+			"//_redirects":       "404 : the content of 404.html",
+			"/docs/../_headers":  "404 : the content of 404.html",
+			"/netlify.toml":      "404 : the content of 404.html",
+			"/netlify%2Etoml":    "404 : the content of 404.html",
+			"/wrangler.toml":     "404 : the content of 404.html",
+			"/wrangler.json":     "404 : the content of 404.html",
+			"/wrangler.jsonc":    "404 : the content of 404.html",
+			"HEAD /_headers":     "404",
+			"/_headers.txt":      "200 : the content of _headers.txt",
+			"/docs/_headers":     "200 : the content of docs/_headers",
+			"/docs/netlify.toml": "200 : the content of docs/netlify.toml",
+		},
+	},
+	"a file of another host is no page for errors": {
+		serving: v1beta1.WebsiteServing{NotFoundPath: "/_redirects"},
+		files:   []string{"index.html", "_redirects"},
+		want:    map[string]string{"/missing": "404 | Content-Type: text/html; charset=utf-8"},
+	},
+	"ranges": {
+		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
+			{Path: "/", Name: "Access-Control-Allow-Origin", Value: "*"},
+			{Path: "/film", Name: "Cache-Control", Value: "max-age=600"},
+		}},
+		files: []string{"index.html", "film.mp4"},
+		want: map[string]string{
+			"/film.mp4":                                             "200 | Cache-Control: max-age=600 : the content of film.mp4",
+			"/film.mp4 | Range: bytes=0-":                           "206 | Cache-Control: max-age=600 : the content of film.mp4",
+			"/film.mp4 | Range: bytes=0-2":                          "206 | Content-Range: bytes 0-2/23 | Cache-Control: max-age=600 : the",
+			"/film.mp4 | Range: bytes=4-10":                         "206 | Content-Range: bytes 4-10/23 | Cache-Control: " + revalidate + " : content",
+			"/film.mp4 | Range: bytes=-3":                           "206 | Content-Range: bytes 20-22/23 : mp4",
+			"/film.mp4 | Range: bytes=99-":                          "416 | Content-Range: bytes */23 | Access-Control-Allow-Origin: * | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=-0":                           "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"HEAD /film.mp4 | Range: bytes=99-":                     "416 | Access-Control-Allow-Origin: *",
+			"/film.mp4 | Range: bytes=x-":                           "416 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=4-10 | If-Range: \"another\"": "200 : the content of film.mp4",
+			"/film.mp4 | If-Match: \"another\"":                     "412 | Access-Control-Allow-Origin: *",
+			"/film.mp4 | If-None-Match: *":                          "304 | Access-Control-Allow-Origin: *",
+			"/missing | Range: bytes=99-":                           "404 | Access-Control-Allow-Origin: *",
+		},
+	},
+	"other origins": {
+		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
+			{Path: "/api/", Name: "Access-Control-Allow-Origin", Value: "https://a.example"},
+			{Path: "/api/", Name: "Access-Control-Allow-Headers", Value: "x-client"},
+		}},
+		files: []string{"index.html", "api/data.json"},
+		want: map[string]string{
+			"/api/data.json": "200 | Access-Control-Allow-Origin: https://a.example",
+			"OPTIONS /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | Allow: | Access-Control-Allow-Origin: https://a.example | Access-Control-Allow-Headers: x-client",
+			"OPTIONS /api/missing | Origin: https://a.example | Access-Control-Request-Method: GET":   "204 | Access-Control-Allow-Origin: https://a.example",
+			"OPTIONS /api/data.json | Origin: https://a.example":                                      "405 | Allow: GET, HEAD",
+			"OPTIONS /api/data.json | Access-Control-Request-Method: GET":                             "405 | Allow: GET, HEAD",
+			"OPTIONS /api/data.json": "405 | Allow: GET, HEAD",
+			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET":           "405 | Allow: GET, HEAD | Access-Control-Allow-Origin:",
+			"POST /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD",
+		},
+	},
+	"a protected site": {
+		protected: true,
+		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
+			{Path: "/api/", Name: "Access-Control-Allow-Origin", Value: "https://a.example"},
+		}},
+		files: []string{"index.html", "404.html", "api/data.json", "_headers"},
+		want: map[string]string{
+			"/":                                 `401 | WWW-Authenticate: Basic realm="Website", charset="UTF-8" | Cache-Control: no-store`,
+			"/missing":                          "401",
+			"/_headers":                         "401",
+			"/api/data.json":                    "401 | Access-Control-Allow-Origin: https://a.example",
+			"/api/data.json | Range: bytes=99-": "401",
+			"OPTIONS /":                         "405 | WWW-Authenticate:",
+			"OPTIONS /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | WWW-Authenticate: | Access-Control-Allow-Origin: https://a.example",
+		},
+	},
+	"a single page with rules for its assets": {
+		serving: v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA, Headers: []v1beta1.ResponseHeader{
+			{Path: "/assets/", Name: "Cache-Control", Value: "public, max-age=31536000, immutable"},
+		}},
+		files: []string{"index.html", "assets/app.js"},
+		want: map[string]string{
+			"/assets/app.js":  "200 | Cache-Control: public, max-age=31536000, immutable : the content of assets/app.js",
+			"/assets/gone.js": "404 | ETag: | Cache-Control: no-store",
+			"/assets/gone.js | Sec-Fetch-Mode: navigate": "200 | ETag: | Cache-Control: " + revalidate + " : the content of index.html",
+			"/about.html": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate + " : the content of index.html",
+			"/users/jane": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate + " : the content of index.html",
+			"/v1.2/":      "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate + " : the content of index.html",
+		},
+	},
+	"a single page": {
+		serving: v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA},
+		files:   []string{"index.html", "404.html", "app.js", "about.html"},
+		want: map[string]string{
+			"/":                                   "200 : the content of index.html",
+			"/app.js | Sec-Fetch-Mode: no-cors":   "200 : the content of app.js",
+			"/about | Sec-Fetch-Mode: cors":       "200 : the content of about.html",
+			"/users/1":                            "200 | Cache-Control: " + revalidate + " : the content of index.html",
+			"/users/":                             "200 : the content of index.html",
+			"/users/1 | Accept: */*":              "200 : the content of index.html",
+			"/users/1 | Sec-Fetch-Mode: navigate": "200 : the content of index.html",
+			"/users/j.doe | Sec-Fetch-Mode: navigate":    "200 | ETag: : the content of index.html",
+			"/users/j.doe | Accept: text/html,*/*;q=0.8": "200 : the content of index.html",
+			"/users/j.doe": "404 | Cache-Control: no-store : the content of 404.html",
+			"/missing.js | Sec-Fetch-Mode: no-cors | Accept: */*":                 "404 | Cache-Control: no-store : the content of 404.html",
+			"/missing.css | Sec-Fetch-Mode: no-cors | Accept: text/css,*/*;q=0.1": "404 | Cache-Control: no-store",
+			"/missing.png | Accept: image/avif,image/webp,*/*":                    "404 | Cache-Control: no-store",
+			"/missing.js | Accept: */*":                                           "404 | Cache-Control: no-store",
+			"/missing.js":                                                         "404 | Cache-Control: no-store",
+			"/users/1 | Sec-Fetch-Mode: cors | Accept: text/html":                 "404 | Cache-Control: no-store",
+			"/missing.js | Sec-Fetch-Mode: navigate":                              "200 | Cache-Control: " + revalidate + " : the content of index.html",
+			"HEAD /missing.js":                                                    "404 | Cache-Control: no-store",
+			"/.git":                                                               "404",
+		},
+	},
+}
+
+func TestNginxRequests(t *testing.T) {
+	for name, table := range requestTables {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tweak := withServing(table.serving)
+			if table.protected {
+				tweak = func(w *v1beta1.Website) { withServing(table.serving)(w); withUsers("readers")(w) }
+			}
+			s := startNginx(t, tweak)
+			if table.protected {
+				s.writeFile(s.users, "")
+			}
+			for _, file := range table.files {
+				if strings.HasSuffix(file, "/") {
+					s.mkdir("releases/" + commitA + "/" + file)
+				} else {
+					s.write(commitA, file, "the content of "+file)
+				}
+			}
+			s.publish("releases/" + commitA)
+			for request, want := range table.want {
+				s.row(request, want)
+			}
+		})
+	}
+}
+
+// row sends the request of a row.
+func (s *testSite) row(request, want string) {
+	s.t.Helper()
+	parts := strings.Split(request, " | ")
+	method, path, named := strings.Cut(parts[0], " ")
+	if !named {
+		method, path = http.MethodGet, parts[0]
+	}
+	var headers []string
+	for _, header := range parts[1:] {
+		name, value, _ := strings.Cut(header, ": ")
+		headers = append(headers, name, value)
+	}
+	response, body := s.do(method, s.http, path, headers...)
+	for name, values := range response.Header {
+		if len(values) > 1 {
+			s.t.Errorf("%s: %s is sent more than once: %q", request, name, values)
+		}
+	}
+	if got := response.Header.Get("Website-Commit"); got != commitA {
+		s.t.Errorf("%s: Website-Commit is %q", request, got)
+	}
+	for _, value := range response.Header.Values("Location") {
+		if strings.ContainsFunc(value, func(r rune) bool { return r > '~' || r <= ' ' }) {
+			s.t.Errorf("%s: Location %q is not ASCII", request, value)
+		}
+	}
+	want, wantBody, hasBody := strings.Cut(want, " : ")
+	wants := strings.Split(want, " | ")
+	if got := fmt.Sprint(response.StatusCode); got != strings.TrimSpace(wants[0]) || hasBody && body != wantBody {
+		s.t.Errorf("%s: %s %q, want %s %q", request, got, body, wants[0], wantBody)
+	}
+	for _, header := range wants[1:] {
+		name, value, _ := strings.Cut(header, ":")
+		if got := response.Header.Get(name); got != strings.TrimSpace(value) {
+			s.t.Errorf("%s: %s is %q, want %q", request, name, got, strings.TrimSpace(value))
+		}
+	}
+}
