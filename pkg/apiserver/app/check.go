@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
 // checkInterval is the time between two attempts.
@@ -55,7 +56,7 @@ discover them. It needs no permissions beyond those of every authenticated user.
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user. Defaults to $KUBECONFIG, "+
 		"~/.kube/config and the pod's ServiceAccount, in this order.")
 	flags.DurationVar(&timeout, "timeout", time.Minute, "How long to wait for each version.")
-	addSections(cmd, sections)
+	command.AddSections(cmd, sections)
 	return cmd
 }
 

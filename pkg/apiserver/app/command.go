@@ -2,21 +2,17 @@
 package app
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
-	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/cli/globalflag"
-	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
 	// Makes --logging-format=json available.
 	_ "k8s.io/component-base/logs/json/register"
 	// Exports the workqueue and client metrics of the informers.
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
-	"k8s.io/component-base/term"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
+	"github.com/kubesites/website-apiserver/pkg/command"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
@@ -64,11 +60,7 @@ Websites from a CustomResourceDefinition; see their --help.`,
 		},
 	}
 
-	sections := o.Flags()
-	// Cobra handles the flag; defined here it appears in its section of --help.
-	sections.FlagSet("global").Bool("version", false, fmt.Sprintf("version for %s", cmd.Name()))
-	addSections(cmd, sections)
-	cmd.CompletionOptions.DisableDefaultCmd = true
+	command.AddSections(cmd, o.Flags())
 	storeCommand, err := newStoreCommand()
 	if err != nil {
 		return nil, err
@@ -80,18 +72,4 @@ Websites from a CustomResourceDefinition; see their --help.`,
 	cmd.AddCommand(newMigrateCommand(), newUninstallCommand(), newCheckCommand(), newEtcdCertificatesCommand(),
 		importCommand, storeCommand)
 	return cmd, nil
-}
-
-// addSections gives the command the flags of all sections, and those that every
-// Kubernetes command has. --help shows them by section.
-func addSections(cmd *cobra.Command, sections cliflag.NamedFlagSets) {
-	globalflag.AddGlobalFlags(sections.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
-	for _, flags := range sections.FlagSets {
-		cmd.Flags().AddFlagSet(flags)
-	}
-	columns, _, err := term.TerminalSize(cmd.OutOrStdout())
-	if err != nil {
-		columns = 0 // Not a terminal: lines are not wrapped.
-	}
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 }

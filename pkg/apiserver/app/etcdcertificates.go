@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/etcdcert"
+	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
 // caLifetime is that of the CA, which an administrator replaces.
@@ -80,6 +81,6 @@ only: delete the three Secrets, and restart etcd and website-apiserver.`,
 	flags.StringVar(&metricsAddress, "metrics-address", metricsAddress,
 		"The address at which /metrics and /livez are served over HTTP, such as :2381. Default: not served.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
-	addSections(cmd, sections)
+	command.AddSections(cmd, sections)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/storagemigration"
+	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
 // defaultChunkSize is that of kubectl.
@@ -87,6 +88,6 @@ migration. It exits with 0 once every Website is current.`,
 		"the migration continues from it. It is removed once the migration is complete. The configuration of the servers "+
 		"must not change in between.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
-	addSections(cmd, sections)
+	command.AddSections(cmd, sections)
 	return cmd
 }

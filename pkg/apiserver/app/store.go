@@ -16,6 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
 // storeTimeout bounds the commands about the store, which list some kinds in all
@@ -116,7 +117,7 @@ func completeStoreCommand(cmd *cobra.Command, flags func(*options.Options) clifl
 		}
 		return run(cmd, completed, args)
 	}
-	addSections(cmd, flags(o))
+	command.AddSections(cmd, flags(o))
 	return cmd, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
+	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
 // uninstallTimeout bounds the command beyond --minimum-age: its requests take some seconds.
@@ -81,7 +82,7 @@ registered, the command waits, see --minimum-age.`,
 	flags.DurationVar(&minimumAge, "minimum-age", registration.MinimumAge, "How long the API must have been available "+
 		"before it is removed; the command waits for that. The garbage collector of the host cluster must have begun to "+
 		"watch Websites: otherwise it takes the missing API for missing Websites, and deletes what they own.")
-	addSections(cmd, sections)
+	command.AddSections(cmd, sections)
 	return cmd
 }
 

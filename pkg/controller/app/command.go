@@ -1,17 +1,13 @@
 package app
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/cli/globalflag"
-	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // for --logging-format=json
-	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 
+	"github.com/kubesites/website-apiserver/pkg/command"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
@@ -52,20 +48,7 @@ restored; see its --help.`,
 		},
 	}
 
-	sections := o.Flags()
-	global := sections.FlagSet("global")
-	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
-	// Cobra acts on it; defined here it shows up in its section of --help.
-	global.Bool("version", false, fmt.Sprintf("version for %s", cmd.Name()))
-	for _, flags := range sections.FlagSets {
-		cmd.Flags().AddFlagSet(flags)
-	}
-	columns, _, err := term.TerminalSize(cmd.OutOrStdout())
-	if err != nil {
-		columns = 0 // Not a terminal: lines are not wrapped.
-	}
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
-	cmd.CompletionOptions.DisableDefaultCmd = true
+	command.AddSections(cmd, o.Flags())
 	cmd.AddCommand(newAdoptCommand())
 	return cmd, nil
 }

@@ -61,9 +61,10 @@ func (r *run) create(ctx context.Context, s *Stage) error {
 		return err
 	}
 	r.created = s.Websites
-	s.CreatePerSecond = float64(n) / time.Since(begin).Seconds()
-	s.CreateMillis, s.CreateP99Millis = measure.Median(took), measure.Quantile(took, 0.99)
-	s.CreateCPUMillis = measure.Milliseconds(used) / float64(n)
+	s.add("create, per second", float64(n)/time.Since(begin).Seconds())
+	s.add("create, median ms", measure.Median(took))
+	s.add("create, p99 ms", measure.Quantile(took, 0.99))
+	s.add("create, CPU ms", measure.Milliseconds(used)/float64(n))
 	return nil
 }
 
@@ -97,7 +98,8 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 		}
 		took = append(took, measure.Milliseconds(at.Sub(begin)))
 	}
-	s.EventMillis, s.EventP99Millis = measure.Median(took), measure.Quantile(took, 0.99)
+	s.add("change to event, median ms", measure.Median(took))
+	s.add("change to event, p99 ms", measure.Quantile(took, 0.99))
 	return nil
 }
 

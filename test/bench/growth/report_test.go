@@ -11,8 +11,8 @@ func TestReport(t *testing.T) {
 	r := &Report{
 		Head: measure.Head{CPUs: 2, LoadBefore: 4, Failure: "30 Websites: the disk is full"},
 		Stages: []Stage{
-			{Websites: 10, CreatePerSecond: 123.4, HeapBytes: map[string]int64{apiServer: 5 << 20}},
-			{Websites: 20, CreatePerSecond: 99.9, HeapBytes: map[string]int64{apiServer: 9 << 20}},
+			newStage(10, 123.4, 5<<20),
+			newStage(20, 99.9, 9<<20),
 		},
 	}
 	markdown := measure.Markdown(r)
@@ -24,4 +24,11 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, markdown)
 		}
 	}
+}
+
+func newStage(websites int, perSecond float64, heap int64) Stage {
+	s := Stage{Websites: websites}
+	s.add("create, per second", perSecond)
+	s.addSize("website-apiserver, live heap", heap)
+	return s
 }

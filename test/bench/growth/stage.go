@@ -59,22 +59,38 @@ func websitesPath(namespace string) string {
 	return path + "/websites?resourceVersion=0"
 }
 
-func (r *run) listAll(ctx context.Context, s *Stage) (err error) {
-	if s.FirstList, err = r.list(ctx, "", 1); err != nil {
+// listAll also measures a list before any other since the start of website-apiserver, which keeps nothing encoded then.
+func (r *run) listAll(ctx context.Context, s *Stage) error {
+	first, err := r.list(ctx, "", 1)
+	if err != nil {
 		return err
 	}
-	s.List, err = r.list(ctx, "", r.Options.Lists)
+	s.add("first list of all, ms", first.millis)
+	s.add("first list of all, CPU ms", first.cpuMillis)
+	all, err := r.list(ctx, "", r.Options.Lists)
+	s.add("list of all, ms", all.millis)
+	s.add("list of all, ms to the header", all.headerMillis)
+	s.add("list of all, CPU ms", all.cpuMillis)
+	s.addSize("list of all", all.bytes)
 	return err
 }
 
-func (r *run) listNamespace(ctx context.Context, s *Stage) (err error) {
-	s.ListNamespace, err = r.list(ctx, namespaceOf(0, r.Options.PerNamespace), r.Options.Lists)
+func (r *run) listNamespace(ctx context.Context, s *Stage) error {
+	one, err := r.list(ctx, namespaceOf(0, r.Options.PerNamespace), r.Options.Lists)
+	s.add("list of a namespace, ms", one.millis)
+	s.add("list of a namespace, CPU ms", one.cpuMillis)
 	return err
+}
+
+// lists are medians of some lists.
+type lists struct {
+	millis, headerMillis, cpuMillis float64
+	bytes                           int64
 }
 
 // list measures lists from the watch cache, as protobuf.
-func (r *run) list(ctx context.Context, namespace string, n int) (List, error) {
-	var l List
+func (r *run) list(ctx context.Context, namespace string, n int) (lists, error) {
+	var l lists
 	var totals, firsts, cpu []float64
 	for range n {
 		used, err := r.cpu(func() error {
@@ -84,7 +100,7 @@ func (r *run) list(ctx context.Context, namespace string, n int) (List, error) {
 				return err
 			}
 			firsts = append(firsts, measure.Milliseconds(time.Since(begin)))
-			l.Bytes, err = io.Copy(io.Discard, response.Body)
+			l.bytes, err = io.Copy(io.Discard, response.Body)
 			_ = response.Body.Close()
 			if err != nil {
 				return fmt.Errorf("reading a list: %w", err)
@@ -97,21 +113,28 @@ func (r *run) list(ctx context.Context, namespace string, n int) (List, error) {
 		}
 		cpu = append(cpu, measure.Milliseconds(used))
 	}
-	l.Millis, l.HeaderMillis, l.CPUMillis = measure.Median(totals), measure.Median(firsts), measure.Median(cpu)
+	l.millis, l.headerMillis, l.cpuMillis = measure.Median(totals), measure.Median(firsts), measure.Median(cpu)
 	return l, nil
 }
 
 // memory reads the resident memory as it is, and then the live heap after a garbage collection.
-func (r *run) memory(ctx context.Context, s *Stage) (err error) {
-	if s.ResidentBytes, _, err = r.processes().Memory(); err != nil {
+func (r *run) memory(ctx context.Context, s *Stage) error {
+	resident, _, err := r.processes().Memory()
+	if err != nil {
 		return err
 	}
-	s.HeapBytes = map[string]int64{}
-	for name, c := range map[string]*measure.Client{"kube-apiserver": r.proxied, apiServer: r.direct} {
-		if s.HeapBytes[name], err = c.LiveHeap(ctx, ""); err != nil {
-			return fmt.Errorf("reading the heap of %s: %w", name, err)
+	for _, server := range []struct {
+		name   string
+		client *measure.Client
+	}{{apiServer, r.direct}, {"kube-apiserver", r.proxied}} {
+		heap, err := server.client.LiveHeap(ctx, "")
+		if err != nil {
+			return fmt.Errorf("reading the heap of %s: %w", server.name, err)
 		}
+		s.addSize(server.name+", live heap", heap)
+		s.addSize(server.name+", resident", resident[server.name])
 	}
+	s.addSize("etcd of kube-apiserver, resident", resident["etcd"])
 	return nil
 }
 
@@ -130,7 +153,8 @@ func (r *run) store(ctx context.Context, s *Stage) error {
 	if err != nil {
 		return fmt.Errorf("reading the size of the database: %w", err)
 	}
-	s.DatabaseBytes, s.DatabaseInUseBytes = status.DbSize, status.DbSizeInUse
+	s.addSize("embedded etcd, database in use", status.DbSizeInUse)
+	s.addSize("embedded etcd, database file", status.DbSize)
 	return nil
 }
 
@@ -153,18 +177,18 @@ func (r *run) restart(ctx context.Context, s *Stage) error {
 		return err
 	}
 	for _, way := range []struct {
-		client  *measure.Client
-		seconds *float64
-	}{{r.direct, &s.RestartSeconds}, {r.proxied, &s.RestartProxiedSeconds}} {
+		client *measure.Client
+		name   string
+	}{{r.direct, "restart until it lists, s"}, {r.proxied, "restart until kube-apiserver lists, s"}} {
 		if err := measure.Await(ctx, "it lists Websites", restartTimeout, pollPeriod, func() error {
 			_, err := way.client.Read(ctx, get(websitesPath(probeNamespace)))
 			return err
 		}); err != nil {
 			return err
 		}
-		*way.seconds = time.Since(begin).Seconds()
+		s.add(way.name, time.Since(begin).Seconds())
 	}
 	used, err := measure.Processes{apiServer: server.PID()}.CPU()
-	s.RestartCPUSeconds = used[apiServer].Seconds()
+	s.add("restart, CPU s", used[apiServer].Seconds())
 	return err
 }

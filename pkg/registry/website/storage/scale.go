@@ -108,9 +108,9 @@ func admitScaleOnUpdate(admit rest.ValidateObjectUpdateFunc) rest.ValidateObject
 }
 
 func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
-	w, ok := obj.(*website.Website)
-	if !ok {
-		return nil, fmt.Errorf("scaling Websites: got a %T", obj)
+	w, err := toWebsite(obj)
+	if err != nil {
+		return nil, err
 	}
 	// From the spec: a Website that was not reported yet has none in its status.
 	selector := labels.Set(website.PodSelectorLabels(w.Spec.DeploymentName))
@@ -140,9 +140,9 @@ func (s *scaledWebsite) Preconditions() *metav1.Preconditions { return s.scale.P
 // UpdatedObject applies the client's change to the Scale of old and returns the
 // Website that this makes.
 func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
-	w, ok := old.DeepCopyObject().(*website.Website)
-	if !ok {
-		return nil, fmt.Errorf("scaling Websites: got a %T", old)
+	w, err := toWebsite(old.DeepCopyObject())
+	if err != nil {
+		return nil, err
 	}
 	resource := website.Resource("websites/scale")
 	if w.ResourceVersion == "" {
@@ -161,7 +161,7 @@ func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (
 	if err != nil {
 		return nil, err
 	}
-	scale, ok = updated.(*autoscalingv1.Scale)
+	scale, ok := updated.(*autoscalingv1.Scale)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("scaling Websites: got a %T", updated))
 	}
