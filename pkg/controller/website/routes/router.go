@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
 
 // defaultDiscoveryPeriod is the discovery interval: soon enough for a user who installs Gateway API, and one
@@ -50,7 +51,7 @@ func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHan
 	child := func(resource string, object runtime.Object, source source, indexers cache.Indexers) *kind {
 		return &kind{
 			resource: resource, object: object, selector: resources.LabelManagedBy + "=" + resources.ManagedBy,
-			source: source, store: newStore(ofChildren, trimChild, changed, indexers), streams: config.Gateway,
+			source: source, store: watched.NewStore(ofChildren, trimChild, changed, indexers), streams: config.Gateway,
 		}
 	}
 	api, namespace := config.Gateway.GatewayV1(), config.Namespace
@@ -61,7 +62,7 @@ func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHan
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
 			resource: gateways, object: &gatewayv1.Gateway{}, source: sourceOf(api.Gateways(namespace)),
-			store: newStore(ofGateways, trimGateway, changed, cache.Indexers{}), streams: config.Gateway,
+			store: watched.NewStore(ofGateways, trimGateway, changed, cache.Indexers{}), streams: config.Gateway,
 		})
 	}
 	r.state.Store(&clusterState{Unknown: "what the cluster serves is not discovered yet"})
@@ -92,7 +93,7 @@ func (r *router) current() clusterState {
 		return state
 	}
 	for _, kind := range r.served(state.servedAPI) {
-		if kind.store.synced.Load() {
+		if kind.store.HasSynced() {
 			continue
 		}
 		state.Unknown = kind.resource + " are not listed yet"

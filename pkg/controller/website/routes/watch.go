@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
 
 // source lists and watches the objects of one kind.
@@ -38,7 +40,7 @@ type kind struct {
 	// selector of the labels; empty for all objects.
 	selector string
 	source   source
-	store    *store
+	store    *watched.Store
 	// streams tells whether the client supports streamed lists.
 	streams any
 	// failure is why the objects could not be listed last, nil if they could.
@@ -92,5 +94,5 @@ func (k *kind) end() {
 	k.stop()
 	k.running.Wait()
 	k.stop = nil
-	k.store.clear()
+	k.store.Clear()
 }

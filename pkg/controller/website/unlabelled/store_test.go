@@ -59,11 +59,11 @@ func TestStore(t *testing.T) {
 		if !slices.Equal(events, step.want) {
 			t.Errorf("%s: events %q, want %q", step.name, events, step.want)
 		}
-		if kept := len(s.children.List()); kept != step.kept {
+		if kept := len(s.List()); kept != step.kept {
 			t.Errorf("%s: %d objects are kept, want %d", step.name, kept, step.kept)
 		}
 	}
-	if !s.synced.Load() {
+	if !s.HasSynced() {
 		t.Error("not synced after the initial list")
 	}
 }
@@ -97,16 +97,21 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func trimmed(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	kept, _ := trim(object)
+	return kept.(*metav1.PartialObjectMetadata)
+}
+
 func TestTrim(t *testing.T) {
 	ownedByMany := newObject("x", "Website")
 	for range 100 {
 		ownedByMany.OwnerReferences = append(ownedByMany.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"})
 	}
-	if kept := trim(ownedByMany).OwnerReferences; len(kept) != 1 || kept[0].UID != "uid-of-kubia" {
+	if kept := trimmed(ownedByMany).OwnerReferences; len(kept) != 1 || kept[0].UID != "uid-of-kubia" {
 		t.Errorf("%d owners are kept, want the controller", len(kept))
 	}
 	for name, object := range map[string]*metav1.PartialObjectMetadata{"child": newObject("x", "Website"), "foreign": newObject("x", "Shop")} {
-		trimmed := trim(object)
+		trimmed := trimmed(object)
 		if trimmed.Name != "x" || trimmed.Namespace != "default" || len(trimmed.Labels)+len(trimmed.Annotations)+len(trimmed.ManagedFields) > 0 {
 			t.Errorf("%s: %+v", name, trimmed)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
 
 // selector leaves out what the informers see.
@@ -32,7 +33,7 @@ type Watch struct {
 // kind is the watch of one kind.
 type kind struct {
 	resource schema.GroupVersionResource
-	store    *store
+	store    *watched.Store
 }
 
 // New returns a watch of the objects in a namespace, or in all
@@ -55,7 +56,7 @@ func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) 
 			continue
 		}
 		key := children.OwnerKey(website.GetNamespace(), website.GetUID())
-		for _, child := range children.Indexed[*metav1.PartialObjectMetadata](kind.store.children, children.ByOwner, key) {
+		for _, child := range children.Indexed[*metav1.PartialObjectMetadata](kind.store, children.ByOwner, key) {
 			names = append(names, child.Name)
 		}
 	}
@@ -66,7 +67,7 @@ func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) 
 // HasSynced reports whether the children that existed at the start are known.
 func (w *Watch) HasSynced() bool {
 	for _, kind := range w.kinds {
-		if !kind.store.synced.Load() {
+		if !kind.store.HasSynced() {
 			return false
 		}
 	}
@@ -93,4 +94,22 @@ func (w *Watch) Run(ctx context.Context) {
 			&metav1.PartialObjectMetadata{}, kind.store, cache.ReflectorOptions{Name: "unlabelled " + kind.resource.Resource})
 		running.Go(func() { reflector.RunWithContext(ctx) })
 	}
+}
+
+func newStore(handler cache.ResourceEventHandler) *watched.Store {
+	return watched.NewStore(handler, trim, nil, children.IndexByOwner())
+}
+
+// trim returns what identifies an object, and keeps it with its owner if it is a child.
+func trim(obj any) (any, bool) {
+	object, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return obj, false
+	}
+	trimmed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
+	_, _, isChild := children.OwnerOf(object)
+	if isChild {
+		trimmed.UID, trimmed.Generation, trimmed.OwnerReferences = object.UID, object.Generation, children.TrimOwners(object.OwnerReferences)
+	}
+	return trimmed, isChild
 }
