@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"unicode"
@@ -24,6 +25,8 @@ func FuzzValidateWebsite(f *testing.F) {
 	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)",
 		"/$(x)", "X", "$(x)")
 	f.Add("https://example.com:65536/x.git?token=x#y", "x", "x", "x", "/x", "/x", "/x", "/x", "X", "x")
+	f.Add("https://h/x", "a", "a", "a", "/größe fehlt.html", "/日本 '/*", "/a", "/ö;{}/*", "X", "x")
+	f.Add("https://h/x", "a", "a", "a", "/%0a%3f", "/%22%24", "/a", "/%5C%C3%B6", "X", "x")
 	f.Add("", "", "", "", "", "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName,
 		headerValue string) {
@@ -32,6 +35,8 @@ func FuzzValidateWebsite(f *testing.F) {
 			name, value string
 			set         func(*website.Website)
 			nginx       bool
+			// decoded is a path that is written into the configuration without its percent-encoding.
+			decoded bool
 		}
 		members := []member{
 			{name: "repository", value: repository, set: func(w *website.Website) {
@@ -50,15 +55,15 @@ func FuzzValidateWebsite(f *testing.F) {
 			}},
 			{name: "path", value: path, nginx: true, set: func(w *website.Website) { w.Spec.Source.Path = path }},
 			{name: "index", value: index, nginx: true, set: func(w *website.Website) { w.Spec.Serving.Index = index }},
-			{name: "notFoundPath", value: notFound, nginx: true,
+			{name: "notFoundPath", value: notFound, decoded: true,
 				set: func(w *website.Website) { w.Spec.Serving.NotFoundPath = notFound }},
-			{name: "from", value: from, nginx: true, set: func(w *website.Website) {
+			{name: "from", value: from, decoded: true, set: func(w *website.Website) {
 				w.Spec.Serving.Redirects = []website.Redirect{{From: from, To: "/fuzz", StatusCode: 301}}
 			}},
 			{name: "to", value: to, nginx: true, set: func(w *website.Website) {
 				w.Spec.Serving.Redirects = []website.Redirect{{From: "/fuzz", To: to, StatusCode: 301}}
 			}},
-			{name: "header path", value: headerPath, nginx: true, set: func(w *website.Website) {
+			{name: "header path", value: headerPath, decoded: true, set: func(w *website.Website) {
 				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: headerPath, Name: "X", Value: "x"}}
 			}},
 			{name: "header name", value: headerName, nginx: true, set: func(w *website.Website) {
@@ -78,6 +83,10 @@ func FuzzValidateWebsite(f *testing.F) {
 			}
 			if strings.ContainsFunc(m.value, unicode.IsControl) {
 				t.Errorf("%s %q is accepted and contains a control character", m.name, m.value)
+			}
+			decoded, err := url.PathUnescape(m.value)
+			if m.decoded && (err != nil || strings.ContainsAny(decoded, "\"\\$") || strings.ContainsFunc(decoded, unicode.IsControl)) {
+				t.Errorf("%s %q is accepted and has a meaning to nginx where it is decoded", m.name, m.value)
 			}
 			if m.nginx && strings.ContainsAny(m.value, " \"'\\;{}$") || strings.ContainsAny(m.value, "\\") ||
 				m.name == "header value" && strings.Contains(m.value, "$") {

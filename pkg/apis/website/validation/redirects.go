@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
 // maxPrefixRedirects is the number of redirects from all paths with a prefix. It
@@ -38,7 +40,7 @@ func validateRedirects(redirects, old []website.Redirect, path *field.Path) fiel
 	}
 	var errs field.ErrorList
 	kept := sets.New(old...)
-	seen := sets.New[string]()
+	seen := sets.New[urlpaths.Pattern]()
 	if n := prefixes(redirects); n > maxPrefixRedirects && n > prefixes(old) {
 		errs = append(
 			errs, field.Invalid(path, n, fmt.Sprintf("must have at most %d redirects from a path that ends in '/*'",
@@ -47,11 +49,13 @@ func validateRedirects(redirects, old []website.Redirect, path *field.Path) fiel
 	}
 	for i, redirect := range redirects {
 		at := path.Index(i)
-		if redirect.From != "" && seen.Has(redirect.From) {
-			errs = append(errs, field.Duplicate(at.Child("from"), redirect.From))
-			continue
+		if from, err := urlpaths.Parse(redirect.From); err == nil {
+			if seen.Has(from) {
+				errs = append(errs, field.Duplicate(at.Child("from"), redirect.From))
+				continue
+			}
+			seen.Insert(from)
 		}
-		seen.Insert(redirect.From)
 		if !kept.Has(redirect) {
 			errs = append(errs, validateRedirect(&redirect, at)...)
 		}
@@ -61,15 +65,21 @@ func validateRedirects(redirects, old []website.Redirect, path *field.Path) fiel
 
 func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	from, err := urlpaths.Parse(redirect.From)
 	// The type declares the required fields, so nothing is reported for empty ones.
+	switch at := path.Child("from"); {
+	case redirect.From == "", isTooLong(redirect.From):
+	case err != nil:
+		errs = append(errs, field.Invalid(at, redirect.From, err.Error()))
+	case from.Prefix && strings.HasPrefix(from.Path, "/.error/"):
+		errs = append(errs, field.Invalid(at, redirect.From, "must not begin with '/.error/', which is reserved"))
+	}
 	if redirect.From != "" {
-		errs = append(errs, validateURLPath(redirect.From, path.Child("from"))...)
-		errs = append(errs, validatePattern(redirect.From, path.Child("from"))...)
-		errs = append(errs, validateSplat(redirect, path.Child("to"))...)
+		errs = append(errs, validateSplat(redirect.To, from, path.Child("to"))...)
 	}
 	switch to := path.Child("to"); {
 	case redirect.To == "":
-	case redirect.To == redirect.From:
+	case err == nil && !from.Prefix && decoded(redirect.To) == from.Path:
 		errs = append(errs, field.Invalid(to, withoutCredentials(redirect.To), "must not redirect to itself"))
 	case strings.HasPrefix(redirect.To, "/"):
 		errs = append(errs, validateLocalTarget(redirect.To, to)...)
@@ -80,6 +90,14 @@ func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorL
 		errs = append(errs, field.NotSupported(path.Child("statusCode"), redirect.StatusCode, statusCodeNames()))
 	}
 	return errs
+}
+
+// decoded returns a target as paths are compared.
+func decoded(target string) string {
+	if path, err := url.PathUnescape(target); err == nil {
+		return path
+	}
+	return target
 }
 
 func statusCodeNames() []string {
@@ -101,25 +119,9 @@ func prefixes(redirects []website.Redirect) int {
 	return n
 }
 
-// validatePattern rejects what redirect files of other servers support and would be
-// taken literally here.
-func validatePattern(from string, path *field.Path) field.ErrorList {
-	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, from, msg)} }
-	switch prefix, isPrefix := strings.CutSuffix(from, "/*"); {
-	case strings.Contains(prefix, "*"):
-		return invalid("must contain '*' only as the last segment")
-	case placeholder.MatchString(from):
-		return invalid("must not contain a placeholder: only '*' as the last segment is supported")
-	case isPrefix && strings.HasPrefix(from, "/.error/"):
-		return invalid("must not begin with '/.error/', which is reserved")
-	}
-	return nil
-}
-
 // validateSplat checks the use of ":splat" in the target, and that the target of
 // a prefix does not have the prefix, which would redirect without end.
-func validateSplat(redirect *website.Redirect, path *field.Path) field.ErrorList {
-	to := redirect.To
+func validateSplat(to string, from urlpaths.Pattern, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, withoutCredentials(to), msg)}
 	}
@@ -130,13 +132,11 @@ func validateSplat(redirect *website.Redirect, path *field.Path) field.ErrorList
 			return invalid("must not contain a placeholder other than ':splat'")
 		}
 	}
-	prefix, isPrefix := strings.CutSuffix(redirect.From, "*")
-	isPrefix = isPrefix && strings.HasSuffix(prefix, "/")
 	for _, match := range splat.FindAllStringSubmatch(to, -1) {
 		switch {
 		case match[1] != "":
 			return invalid("must not contain a letter, digit or '_' after ':splat'")
-		case !isPrefix:
+		case !from.Prefix:
 			return invalid("must not contain ':splat' unless 'from' ends in '/*'")
 		}
 	}
@@ -145,7 +145,7 @@ func validateSplat(redirect *website.Redirect, path *field.Path) field.ErrorList
 	}
 	target, _, _ := strings.Cut(local, "?")
 	target, _, _ = strings.Cut(target, "#")
-	if isPrefix && host == "" && strings.HasPrefix(target+"/", prefix) {
+	if from.Prefix && host == "" && strings.HasPrefix(decoded(target)+"/", from.Path) {
 		return invalid("must not be a path that 'from' matches, which redirects without end")
 	}
 	return nil

@@ -5,11 +5,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
 // These fields are written into nginx's configuration, so only characters
@@ -18,8 +20,6 @@ import (
 var (
 	// fileName is a name without a path.
 	fileName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	// urlPath is an absolute path as nginx compares it, that is, decoded.
-	urlPath = regexp.MustCompile(`^/[A-Za-z0-9._~/+,=:@&!()*-]*$`)
 	// redirectTarget are the remaining characters of RFC 3986, section 2.
 	redirectTarget = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!&()*+,=%-]+$`)
 	// headerName is a token of RFC 9110 in its usual characters.
@@ -45,28 +45,27 @@ func validateServing(serving, old *website.WebsiteServing, path *field.Path) fie
 			"must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'"))
 	}
 	if serving.NotFoundPath != old.NotFoundPath && serving.NotFoundPath != "" {
-		errs = append(errs, validateURLPath(serving.NotFoundPath, path.Child("notFoundPath"))...)
+		errs = append(errs, validateNotFoundPath(serving.NotFoundPath, path.Child("notFoundPath"))...)
 	}
 	errs = append(errs, validateRedirects(serving.Redirects, old.Redirects, path.Child("redirects"))...)
 	return append(errs, validateHeaders(serving.Headers, old.Headers, path.Child("headers"))...)
 }
 
-func validateURLPath(p string, path *field.Path) field.ErrorList {
-	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, p, msg)} }
+// maxPath is the number of characters of a path that its type declares. Longer ones are rejected by it alone.
+const maxPath = 1024
+
+func isTooLong(path string) bool { return utf8.RuneCountInString(path) > maxPath }
+
+func validateNotFoundPath(p string, path *field.Path) field.ErrorList {
+	decoded, err := urlpaths.Decode(p)
 	switch {
-	case !strings.HasPrefix(p, "/"):
-		return invalid("must begin with '/'")
-	case !urlPath.MatchString(p):
-		return invalid("must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -")
-	}
-	// nginx normalizes paths before it compares them, so these never match.
-	if strings.Contains(p, "//") {
-		return invalid("must not contain '//'")
-	}
-	for segment := range strings.SplitSeq(p, "/") {
-		if segment == "." || segment == ".." {
-			return invalid("must not contain the segment '.' or '..'")
-		}
+	case isTooLong(p):
+		return nil
+	case err != nil:
+		return field.ErrorList{field.Invalid(path, p, err.Error())}
+	case strings.Contains(decoded, "?"):
+		// nginx would take it for the beginning of a query string.
+		return field.ErrorList{field.Invalid(path, p, "must not contain '?', also not where encoded")}
 	}
 	return nil
 }
@@ -126,6 +125,10 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 	for i, header := range headers {
 		at := path.Index(i)
 		key := website.ResponseHeader{Path: header.Path, Name: strings.ToLower(header.Name)}
+		// A path applies to all paths that begin with it, with '*' and without.
+		if pattern, err := urlpaths.Parse(header.Path); err == nil {
+			key.Path = pattern.Path
+		}
 		if key.Name != "" && seen.Has(key) {
 			errs = append(errs, field.Duplicate(at.Child("name"), header.Name))
 			continue
@@ -140,8 +143,10 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 
 func validateHeader(header *website.ResponseHeader, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if header.Path != "" {
-		errs = append(errs, validateURLPath(header.Path, path.Child("path"))...)
+	if header.Path != "" && !isTooLong(header.Path) {
+		if _, err := urlpaths.Parse(header.Path); err != nil {
+			errs = append(errs, field.Invalid(path.Child("path"), header.Path, err.Error()))
+		}
 	}
 	switch name := path.Child("name"); {
 	case header.Name == "":

@@ -37,6 +37,10 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	f.Add("https://h/x", "a", "$uri", "$x", "/$x", "/${x}", "https://$host/", "/$", "X", "$host")
 	f.Add("https://h/x", "a", `a"b`, `a;b`, `/a;b`, `/a"b`, `/a\b`, `/a{b}`, "X", `a\"; return 200; #`)
 
+	f.Add("https://h/x", "a", "a", "a", "/größe fehlt.html", "/日本 'x';{}/*", "/a/:splat", "/ö;{} '#/*", "X", "x")
+	f.Add("https://h/x", "a", "a", "a", "/%23%25", "/%3F%25/%2A%3B%7D/*", "/a", "/%7E%3f#", "X", "x")
+	f.Add("https://h/x", "a", "a", "a", "/%0a%3f", "/%22%24", "/a", "/%5C%C3%B6", "X", "x")
+
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
 		f.Fatal(err)

@@ -27,6 +27,8 @@ func FuzzNginxConfig(f *testing.F) {
 	f.Add("", "", "", "/ö", "/日本", "(?i)[", "CDN-Cache-Control", "'")
 	f.Add("", "", "/ spaces in it", " ", " ", " ", "Expires", " ")
 	f.Add("", "", "/#", "/~", "=/a", "^~", "Website-Commit", "ë")
+	f.Add("", "", "/größe '.html", "/日本 ;{}/*", "/:splat", "/ä'/*", "X", "x")
+	f.Add("", "", "/%3F", "/%22", "/a", "/%24%5C", "X", "x")
 	f.Fuzz(func(t *testing.T, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
 		for _, access := range []func(*v1beta1.Website){func(*v1beta1.Website) {}, withUsers("readers")} {
 			config, err := NginxConfig(newWebsite(access, withPath(path), withServing(v1beta1.WebsiteServing{

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
 // restVariable is the part of the requested path that '*' matches, as the template
@@ -24,22 +25,17 @@ func (q *quoter) redirect(what string, wanted v1beta1.Redirect) redirect {
 		args = "$is_args$args"
 	}
 	before, after := q.inner(what+".to", to), q.inner(what+".to", fragment)
-	if prefix, ok := strings.CutSuffix(wanted.From, "*"); ok && isPrefix(prefix, wanted.To) {
-		r.Prefix, r.Length = q.literal(what+".from", prefix), len(prefix)
-		r.From = q.quote(what+".from", prefix)
+	from, err := urlpaths.Parse(wanted.From)
+	if err != nil {
+		q.fail(fmt.Errorf("%s.from %q %w", what, wanted.From, err))
+	}
+	r.From = q.quote(what+".from", from.Path)
+	if from.Prefix {
+		r.Prefix, r.Length = q.literal(what+".from", urlpaths.Encode(from.Path)), len(from.Path)
 		before, after = strings.ReplaceAll(before, ":splat", restVariable), strings.ReplaceAll(after, ":splat", restVariable)
-	} else {
-		r.From = q.quote(what+".from", wanted.From)
 	}
 	r.To = `"` + before + args + after + `"`
 	return r
-}
-
-// isPrefix reports whether a path before '*' is a prefix. Websites from before
-// prefixes were supported may have others, and targets that would redirect
-// without end; these are paths with a literal '*'.
-func isPrefix(prefix, to string) bool {
-	return strings.HasSuffix(prefix, "/") && !strings.Contains(prefix, "*") && prefix != errorPrefix+"/" && !strings.HasPrefix(to, prefix)
 }
 
 // inner returns value as it is written between double quotes.

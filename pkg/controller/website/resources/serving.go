@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/gitnames"
+	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
 // serving is spec.serving in the syntax of nginx. Every
@@ -52,9 +53,9 @@ type redirect struct {
 	// To is the target, which may contain variables.
 	To   string
 	Code int32
-	// Prefix is a regular expression for the prefix; empty if From is a path.
+	// Prefix is a regular expression for the prefix as browsers encode it; empty if From is a path.
 	Prefix string
-	// Length is the length of the prefix.
+	// Length is the length of the decoded prefix in bytes.
 	Length int
 }
 
@@ -132,7 +133,11 @@ func newServing(website *v1beta1.Website) (serving, error) {
 		s.Path = q.inner("spec.source.path", "/"+path)
 	}
 	s.Index = q.bare("spec.serving.index", cmp.Or(wanted.Index, "index.html"))
-	s.NotFoundPage = q.quote("spec.serving.notFoundPath", errorPrefix+cmp.Or(wanted.NotFoundPath, "/404.html"))
+	notFoundPath, err := urlpaths.Decode(cmp.Or(wanted.NotFoundPath, "/404.html"))
+	if err != nil {
+		q.fail(fmt.Errorf("spec.serving.notFoundPath %q %w", wanted.NotFoundPath, err))
+	}
+	s.NotFoundPage = q.quote("spec.serving.notFoundPath", errorPrefix+notFoundPath)
 	for i, r := range wanted.Redirects {
 		if wanted := q.redirect(fmt.Sprintf("spec.serving.redirects[%d]", i), r); wanted.Length == 1 {
 			s.Moved = &wanted
@@ -231,6 +236,13 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 		defaults[strings.ToLower(h.Name)] = h.Value
 	}
 	ordered := slices.Clone(wanted)
+	for i := range ordered {
+		pattern, err := urlpaths.Parse(ordered[i].Path)
+		if err != nil {
+			q.fail(fmt.Errorf("the path of a header %q %w", ordered[i].Path, err))
+		}
+		ordered[i].Path = pattern.Path
+	}
 	slices.SortStableFunc(ordered, func(a, b v1beta1.ResponseHeader) int {
 		return cmp.Compare(len(b.Path), len(a.Path))
 	})
