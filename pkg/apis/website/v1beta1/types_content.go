@@ -239,8 +239,9 @@ type WebsiteServing struct {
 	NotFoundPath string `json:"notFoundPath,omitempty" protobuf:"bytes,2,opt,name=notFoundPath"`
 
 	// fallback is the response for a path that does not exist: None is the page
-	// of notFoundPath, SPA is the index of the site with status 200, for
-	// single-page applications. Defaults to None.
+	// of notFoundPath, SPA is the index of the site with status 200 if a visitor
+	// navigates there, for single-page applications. A missing script, style or
+	// picture has status 404 with both. Defaults to None.
 	// +optional
 	// +default="None"
 	// +k8s:optional
@@ -277,7 +278,7 @@ type FallbackPolicy string
 const (
 	// FallbackNone responds with status 404.
 	FallbackNone FallbackPolicy = "None"
-	// FallbackSPA serves the index of the site with status 200.
+	// FallbackSPA serves the index of the site with status 200 to navigations.
 	FallbackSPA FallbackPolicy = "SPA"
 )
 

@@ -21,8 +21,9 @@ type WebsiteServingApplyConfiguration struct {
 	// published directory, of at most 1024 characters. Defaults to /404.html.
 	NotFoundPath *string `json:"notFoundPath,omitempty"`
 	// fallback is the response for a path that does not exist: None is the page
-	// of notFoundPath, SPA is the index of the site with status 200, for
-	// single-page applications. Defaults to None.
+	// of notFoundPath, SPA is the index of the site with status 200 if a visitor
+	// navigates there, for single-page applications. A missing script, style or
+	// picture has status 404 with both. Defaults to None.
 	Fallback *websitev1beta1.FallbackPolicy `json:"fallback,omitempty"`
 	// redirects redirect paths, before files are looked up. At most 2000, no two
 	// from the same path, and at most 100 from a path that ends in "/*". A
