@@ -57,6 +57,19 @@ formatted() {
   fi
 }
 
+# Of Go that is not generated. Tags, and comments that are read by programs, are one line.
+long_lines() {
+  local found
+  found=$(files '*.go' | grep --extended-regexp --invert-match '^pkg/generated/|/zz_generated|\.pb\.go$' |
+    LC_ALL=C.UTF-8 xargs grep --line-number --extended-regexp '^.{121,}$' |
+    grep --extended-regexp --invert-match '`json:"|:(// \+|//go:)')
+  if [[ -n "${found}" ]]; then
+    echo "these lines are longer:"
+    echo "${found}"
+    return 1
+  fi
+}
+
 tidy() {
   local module status=0
   while read -r module; do
@@ -183,6 +196,7 @@ shell_syntax() {
 }
 
 check "formatting" formatted
+check "lines have at most 120 columns" long_lines
 check "shell scripts parse" shell_syntax
 check "modules are tidy" tidy
 check "modules agree on versions" same_versions

@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxBytes bounds a decoded path: nginx reads no longer words than 4,000 bytes, and percent-encoding makes three of one.
+// maxBytes bounds a decoded path: nginx reads no longer words than 4,000 bytes, and percent-encoding makes three of
+// one.
 const maxBytes = 1024
 
 // Pattern matches one path, or all paths with a prefix.

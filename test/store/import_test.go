@@ -255,8 +255,10 @@ func TestImport(t *testing.T) {
 		}
 		// So it is if the command was about to change it. Watches that begin now have to be ended as well.
 		late := []byte(`[{"op": "add", "path": "/spec/versions/0/deprecated", "value": true},
-			{"op": "add", "path": "/spec/versions/0/deprecationWarning", "value": "Websites are being moved to website-apiserver (before)"}]`)
-		if _, err := o.dynamic.Resource(definitionResource).Patch(ctx, definitionName, types.JSONPatchType, late, metav1.PatchOptions{}); err != nil {
+			{"op": "add", "path": "/spec/versions/0/deprecationWarning",
+			"value": "Websites are being moved to website-apiserver (before)"}]`)
+		if _, err := o.dynamic.Resource(definitionResource).Patch(ctx, definitionName, types.JSONPatchType, late,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		o.unharmed(t, children)

@@ -44,23 +44,29 @@ func TestClassify(t *testing.T) {
 func TestPublicText(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("remote: é\n", 200)
-	for printed, want := range map[string]string{
-		"remote: no\x1b[31m\r\nfatal: unable to access 'https://user:secret@example.com/x.git/': error: 500":    "remote: no; [31m; fatal: unable to access 'ADDRESS': error: 500",
-		"fatal: unable to access 'https://git.corp.internal/x.git/': Could not resolve host: git.corp.internal": "fatal: unable to access 'ADDRESS': Could not resolve host: ADDRESS",
-		"Could not resolve proxy: proxy.corp.internal":                                                          "Could not resolve proxy: ADDRESS",
-		"Failed to connect to git port 443 after 3 ms: Could not connect to server":                             "Failed to connect to ADDRESS port 443 after 3 ms: Could not connect to server",
-		"ssh: connect to host git.corp.internal port 22: Connection refused":                                    "ssh: connect to host ADDRESS port 22: Connection refused",
-		"Connection closed by 10.1.2.3 port 22":                                                                 "Connection closed by ADDRESS port 22",
-		"Connection reset by fd00::1 port 22":                                                                   "Connection reset by ADDRESS port 22",
-		"No ED25519 host key is known for git.corp.internal and you have requested strict checking.":            "No ED25519 host key is known for ADDRESS and you have requested strict checking.",
-		"certificate subject name () does not match target host name 'git.corp.internal'":                       "certificate subject name () does not match target host name 'ADDRESS'",
-		"git@example.com: Permission denied (publickey).":                                                       "ADDRESS Permission denied (publickey).",
-		"fatal: '\xff' not found": "fatal: '?' not found",
-		long:                      strings.TrimSuffix(strings.Repeat("remote: é; ", 200), "; "),
+	for _, test := range []struct{ printed, want string }{
+		{"remote: no\x1b[31m\r\nfatal: unable to access 'https://user:secret@example.com/x.git/': error: 500",
+			"remote: no; [31m; fatal: unable to access 'ADDRESS': error: 500"},
+		{"fatal: unable to access 'https://git.corp.internal/x.git/': Could not resolve host: git.corp.internal",
+			"fatal: unable to access 'ADDRESS': Could not resolve host: ADDRESS"},
+		{"Could not resolve proxy: proxy.corp.internal", "Could not resolve proxy: ADDRESS"},
+		{"Failed to connect to git port 443 after 3 ms: Could not connect to server",
+			"Failed to connect to ADDRESS port 443 after 3 ms: Could not connect to server"},
+		{"ssh: connect to host git.corp.internal port 22: Connection refused",
+			"ssh: connect to host ADDRESS port 22: Connection refused"},
+		{"Connection closed by 10.1.2.3 port 22", "Connection closed by ADDRESS port 22"},
+		{"Connection reset by fd00::1 port 22", "Connection reset by ADDRESS port 22"},
+		{"No ED25519 host key is known for git.corp.internal and you have requested strict checking.",
+			"No ED25519 host key is known for ADDRESS and you have requested strict checking."},
+		{"certificate subject name () does not match target host name 'git.corp.internal'",
+			"certificate subject name () does not match target host name 'ADDRESS'"},
+		{"git@example.com: Permission denied (publickey).", "ADDRESS Permission denied (publickey)."},
+		{"fatal: '\xff' not found", "fatal: '?' not found"},
+		{long, strings.TrimSuffix(strings.Repeat("remote: é; ", 200), "; ")},
 	} {
-		if got := publicText(printed); len(got) > maxText || !strings.HasSuffix(want, got) ||
-			len(got) < min(len(want), maxText-2) {
-			t.Errorf("of %q is shown %q, want %q, or its end", printed, got, want)
+		if got := publicText(test.printed); len(got) > maxText || !strings.HasSuffix(test.want, got) ||
+			len(got) < min(len(test.want), maxText-2) {
+			t.Errorf("of %q is shown %q, want %q, or its end", test.printed, got, test.want)
 		}
 	}
 }

@@ -90,7 +90,8 @@ func (i *Importer) remove(ctx context.Context) error {
 			return err
 		}
 		if !isDetached(s.definition, i.frozenBy) {
-			return fmt.Errorf("the CustomResourceDefinition %s was changed by another client since the step %s, so it may be watched",
+			return fmt.Errorf("the CustomResourceDefinition %s was changed by another client since the step %s, so it may "+
+				"be watched",
 				DefinitionName, stepDetach)
 		}
 		err := client.Delete(

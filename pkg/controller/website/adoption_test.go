@@ -67,7 +67,8 @@ func TestOrphans(t *testing.T) {
 				orphan(f)
 				website := f.website(testName)
 				website.DeletionTimestamp, website.Finalizers = &deleting, []string{"orphan"}
-				if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, testNamespace); err != nil {
+				if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+					testNamespace); err != nil {
 					f.Fatal(err)
 				}
 			},

@@ -26,7 +26,8 @@ func TestThePinReachesTheAgents(t *testing.T) {
 		website := f.website(testName).DeepCopy()
 		edit(website)
 		website.Generation++
-		if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
+		if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+			website.Namespace); err != nil {
 			t.Fatal(err)
 		}
 		f.cacheWebsite(website)
@@ -38,7 +39,8 @@ func TestThePinReachesTheAgents(t *testing.T) {
 		f.refreshWebsites()
 	}
 	for _, test := range []struct{ pin, write string }{
-		{strings.Repeat("a", 40), "create ConfigMap "}, {strings.Repeat("b", 40), "update ConfigMap "}, {"", "delete configmaps "},
+		{strings.Repeat("a", 40), "create ConfigMap "}, {strings.Repeat("b", 40), "update ConfigMap "},
+		{"", "delete configmaps "},
 	} {
 		change(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(test.pin) })
 		if writes := f.childWrites(); !slices.Equal(writes, []string{test.write + testAgentConfigMap}) {
@@ -56,7 +58,8 @@ func TestThePinReachesTheAgents(t *testing.T) {
 		t.Error("the pods are replaced")
 	}
 	change(func(website *v1beta1.Website) { *website.Spec.Replicas++ })
-	if writes := f.childWrites(); slices.ContainsFunc(writes, func(write string) bool { return strings.Contains(write, testAgentConfigMap) }) {
+	if writes := f.childWrites(); slices.ContainsFunc(writes,
+		func(write string) bool { return strings.Contains(write, testAgentConfigMap) }) {
 		t.Errorf("writes %q", writes)
 	}
 }
@@ -64,7 +67,10 @@ func TestThePinReachesTheAgents(t *testing.T) {
 // TestKeysReachTheAgents: the public keys are in one ConfigMap of the namespace, which stays while they are not known,
 // is repaired, and is removed with the last Website.
 func TestKeysReachTheAgents(t *testing.T) {
-	f := newFixture(t, newWebsite(), newWebsite(withName("another"), func(website *v1beta1.Website) { website.Spec.DeploymentName = "another" }))
+	f := newFixture(
+		t, newWebsite(), newWebsite(withName("another"),
+			func(website *v1beta1.Website) { website.Spec.DeploymentName = "another" }),
+	)
 	loaded := func(namespace string) *agentkeys.Keys {
 		keys := agentkeys.New(agentkeys.Config{Secrets: f.kube.CoreV1().Secrets(namespace), Name: "keys"})
 		keys.Load(t.Context())
@@ -77,12 +83,14 @@ func TestKeysReachTheAgents(t *testing.T) {
 			t.Fatal(problems)
 		}
 		f.syncCaches()
-		writes := slices.DeleteFunc(f.childWrites(), func(write string) bool { return !strings.Contains(write, keysConfigMap) })
+		writes := slices.DeleteFunc(f.childWrites(),
+			func(write string) bool { return !strings.Contains(write, keysConfigMap) })
 		if !slices.Equal(writes, want) {
 			t.Errorf("writes %q, want %q", writes, want)
 		}
 		if configMap, ok := live[*corev1.ConfigMap](f, keysConfigMap); ok {
-			if got := configMap.Data[requests.KeysFile]; got != f.controller.reconciler.keys.Public() && f.controller.reconciler.keys.Public() != "" {
+			if got := configMap.Data[requests.KeysFile]; got != f.controller.reconciler.keys.Public() &&
+				f.controller.reconciler.keys.Public() != "" {
 				t.Errorf("agents read the keys %q", got)
 			}
 		}
@@ -117,11 +125,16 @@ func TestKeysReachTheAgents(t *testing.T) {
 // TestTakenKeys: a ConfigMap of another client is left alone, and reported.
 func TestTakenKeys(t *testing.T) {
 	f := newFixture(t, newWebsite())
-	f.store(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: keysConfigMap, Namespace: testNamespace, UID: "foreign"}})
-	f.controller.reconciler.keys = agentkeys.New(agentkeys.Config{Secrets: f.kube.CoreV1().Secrets("website-system"), Name: "keys"})
+	f.store(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: keysConfigMap, Namespace: testNamespace, UID: "foreign"}},
+	)
+	f.controller.reconciler.keys = agentkeys.New(
+		agentkeys.Config{Secrets: f.kube.CoreV1().Secrets("website-system"), Name: "keys"},
+	)
 	f.controller.reconciler.keys.Load(t.Context())
 	problems := f.reconcile(testKey)
-	if len(problems) != 1 || problems[0].Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(problems[0].Message, "delete it") {
+	if len(problems) != 1 || problems[0].Reason != v1beta1.WebsiteReasonNameTaken ||
+		!strings.Contains(problems[0].Message, "delete it") {
 		t.Errorf("problems %v", problems)
 	}
 	if data := must[*corev1.ConfigMap](f, keysConfigMap).Data; data != nil {

@@ -20,7 +20,8 @@ import (
 func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 	served := func(f *fixture) {
 		edit(f, testDeployment, func(deployment *appsv1.Deployment) {
-			deployment.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, ObservedGeneration: deployment.Generation}
+			deployment.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+				ObservedGeneration: deployment.Generation}
 		})
 	}
 	const loadBalancer = "http://lb.example.com"
@@ -62,7 +63,8 @@ func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 				f.refreshWebsites()
 				return &f.website(testName).Status
 			}
-			if status := reconcile(); !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) || !slices.Contains(status.URLs, loadBalancer) {
+			if status := reconcile(); !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) ||
+				!slices.Contains(status.URLs, loadBalancer) {
 				t.Fatalf("at first the status is %+v", status)
 			}
 
@@ -73,7 +75,9 @@ func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 			f.cacheWebsite(changed)
 			f.events()
 			status := reconcile()
-			if ready := meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteReady); ready.Status != metav1.ConditionFalse || ready.ObservedGeneration != 2 || ready.Message != test.want {
+			if ready := meta.FindStatusCondition(
+				status.Conditions, v1beta1.WebsiteReady,
+			); ready.Status != metav1.ConditionFalse || ready.ObservedGeneration != 2 || ready.Message != test.want {
 				t.Errorf("Ready is %+v, want that it is False: %s", ready, test.want)
 			}
 			if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReconciling) {
@@ -82,7 +86,8 @@ func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 			if slices.Contains(status.URLs, loadBalancer) != (name == "Deployment") {
 				t.Errorf("the URLs are %q", status.URLs)
 			}
-			if events := f.events(); slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, corev1.EventTypeWarning) }) {
+			if events := f.events(); slices.ContainsFunc(events,
+				func(event string) bool { return strings.HasPrefix(event, corev1.EventTypeWarning) }) {
 				t.Errorf("events: %q", events)
 			}
 
@@ -92,9 +97,10 @@ func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 			if status := reconcile(); !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) {
 				t.Errorf("when it is back the conditions are %+v", status.Conditions)
 			}
-			if refs := f.deployment().Spec.Template.Spec.InitContainers; !slices.ContainsFunc(refs, func(c corev1.Container) bool {
-				return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasSuffix(arg, "refs/heads/next") })
-			}) {
+			if refs := f.deployment().Spec.Template.Spec.InitContainers; !slices.ContainsFunc(refs,
+				func(c corev1.Container) bool {
+					return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasSuffix(arg, "refs/heads/next") })
+				}) {
 				t.Errorf("the Deployment does not follow the spec: %+v", refs)
 			}
 		})

@@ -28,7 +28,8 @@ type desiredChildren struct {
 // claim finds out whether the name is this Website's to use, and builds what it
 // will hold. The Deployment is what stakes the claim: while it belongs to
 // something else, nothing at all is written.
-func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren, p *problem.Problem) {
+func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren,
+	p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepClaim)
 	defer func() { end(p) }()
 
@@ -65,7 +66,8 @@ func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
 
 // findChild returns a child of a Website other than its Deployment, or nil. Of a new Website none is
 // expected, so the API server is not asked: it refuses to create one that exists.
-func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[T, A], website *v1beta1.Website, desired desiredChildren, name string) (T, *problem.Problem) {
+func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[T, A],
+	website *v1beta1.Website, desired desiredChildren, name string) (T, *problem.Problem) {
 	if desired.isNew {
 		return kind.Held(website, name), nil
 	}
@@ -73,7 +75,8 @@ func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.
 }
 
 // build builds what the children are to be. The Deployment may exist already.
-func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment) (desired desiredChildren, p *problem.Problem) {
+func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment) (desired desiredChildren,
+	p *problem.Problem) {
 	nginxConfig, err := resources.NginxConfig(website)
 	if err != nil {
 		return desired, problem.InvalidSpec(err)

@@ -28,7 +28,8 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 		"the older takes it": {func(*fixture) {}, older, older, ""},
 		"the younger has it": {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) },
 			older, younger, `belong to Website "a-younger"`},
-		"the younger keeps it": {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) }, younger, younger, ""},
+		"the younger keeps it": {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) },
+			younger, younger, ""},
 		"it loses only a part": {func(f *fixture) {
 			f.uncacheWebsite(older)
 			f.converge(younger)

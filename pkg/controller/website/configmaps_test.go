@@ -28,8 +28,10 @@ func mounting(configMap string) corev1.PodSpec {
 // oldReplicaSet is one of the Deployment, without pods.
 func oldReplicaSet(labels map[string]string, configMap string) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-old", UID: "replicaset", Labels: labels},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Template: corev1.PodTemplateSpec{Spec: mounting(configMap)}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-old", UID: "replicaset",
+			Labels: labels},
+		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0),
+			Template: corev1.PodTemplateSpec{Spec: mounting(configMap)}},
 	}
 }
 
@@ -115,7 +117,10 @@ func TestOldConfigMaps(t *testing.T) {
 		},
 		"being deleted": {
 			given: func(f *fixture) {
-				edit(f, testConfigMap, func(c *corev1.ConfigMap) { c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{"x"} })
+				edit(f, testConfigMap, func(c *corev1.ConfigMap) {
+					c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()),
+						[]string{"x"}
+				})
 			},
 		},
 		"an orphan": {

@@ -101,7 +101,8 @@ func New(config Config) (*Controller, error) {
 		config.Clock = clock.RealClock{}
 	}
 	websites := config.WebsiteInformers.Website().V1beta1().Websites()
-	core, apps, policy := config.ChildInformers.Core().V1(), config.ChildInformers.Apps().V1(), config.ChildInformers.Policy().V1()
+	core, apps, policy := config.ChildInformers.Core().V1(), config.ChildInformers.Apps().V1(),
+		config.ChildInformers.Policy().V1()
 	pods, client := core.Pods().Informer(), config.Websites.WebsiteV1beta1()
 	index := websites.Informer().GetIndexer()
 
@@ -112,7 +113,8 @@ func New(config Config) (*Controller, error) {
 		keys:     config.Keys,
 	}
 	memory := newMemory(config.Clock)
-	c.pods = &websitePods{memory: memory, index: pods.GetIndexer(), websites: c.websites, queue: c.queue, omitAuthors: config.OmitAuthors}
+	c.pods = &websitePods{memory: memory, index: pods.GetIndexer(), websites: c.websites, queue: c.queue,
+		omitAuthors: config.OmitAuthors}
 	if config.Pods != nil {
 		probing := podprobe.Config{
 			Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock, Workers: probeWorkers, Share: probeShare,
@@ -122,7 +124,8 @@ func New(config Config) (*Controller, error) {
 		}
 		c.pods.prober = podprobe.New(probing)
 	}
-	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, memory: memory}
+	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods,
+		queue: c.queue, memory: memory}
 	reporter := events.NewReporter(config.Recorder, memory.events)
 	written := children.NewCache(index)
 	owners := children.Owners{Cached: c.websites, Live: client}
@@ -177,12 +180,18 @@ func New(config Config) (*Controller, error) {
 		isChild  bool
 	}{
 		{v1beta1.SchemeGroupVersion.WithResource("websites"), websites.Informer(), c.handlers.websiteHandler(), false},
-		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(), c.handlers.childHandler(resources.DeploymentNameOfConfigMap), true},
-		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(), c.handlers.agentKeysHandler(), false},
-		{appsv1.SchemeGroupVersion.WithResource("deployments"), apps.Deployments().Informer(), c.handlers.childHandler(sameName), true},
-		{corev1.SchemeGroupVersion.WithResource("services"), core.Services().Informer(), c.handlers.childHandler(resources.DeploymentNameOfService), true},
-		{policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), policy.PodDisruptionBudgets().Informer(), c.handlers.childHandler(sameName), true},
-		{appsv1.SchemeGroupVersion.WithResource("replicasets"), apps.ReplicaSets().Informer(), c.handlers.replicaSetHandler(), false},
+		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(),
+			c.handlers.childHandler(resources.DeploymentNameOfConfigMap), true},
+		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(),
+			c.handlers.agentKeysHandler(), false},
+		{appsv1.SchemeGroupVersion.WithResource("deployments"), apps.Deployments().Informer(),
+			c.handlers.childHandler(sameName), true},
+		{corev1.SchemeGroupVersion.WithResource("services"), core.Services().Informer(),
+			c.handlers.childHandler(resources.DeploymentNameOfService), true},
+		{policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), policy.PodDisruptionBudgets().Informer(),
+			c.handlers.childHandler(sameName), true},
+		{appsv1.SchemeGroupVersion.WithResource("replicasets"), apps.ReplicaSets().Informer(),
+			c.handlers.replicaSetHandler(), false},
 		{corev1.SchemeGroupVersion.WithResource("pods"), pods, c.handlers.podHandler(), false},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)

@@ -93,7 +93,8 @@ func TestRunCreatesAndRepairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	withReplicas(5)(website)
-	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), website, metav1.UpdateOptions{}); err != nil {
+	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), website,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a changed spec arrives", func() bool { return *f.deployment().Spec.Replicas == 5 })
@@ -115,7 +116,8 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		}
 	}
 
-	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
+	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the deletion has arrived", func() bool {
@@ -131,7 +133,8 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		if !f.complete() {
 			return false
 		}
-		return metav1.IsControlledBy(f.deployment(), other) && metav1.IsControlledBy(f.service(), other) && metav1.IsControlledBy(f.configMap(), other)
+		return metav1.IsControlledBy(f.deployment(), other) && metav1.IsControlledBy(f.service(), other) &&
+			metav1.IsControlledBy(f.configMap(), other)
 	})
 }
 
@@ -167,7 +170,9 @@ func TestDrainFinishesWorkInFlight(t *testing.T) {
 	var websites []*v1beta1.Website
 	for i := range 10 {
 		name := fmt.Sprintf("site-%d", i)
-		websites = append(websites, newWebsite(withName(name), func(website *v1beta1.Website) { website.Spec.DeploymentName = name }))
+		websites = append(
+			websites, newWebsite(withName(name), func(website *v1beta1.Website) { website.Spec.DeploymentName = name }),
+		)
 	}
 	f := newFixture(t, websites...)
 	entered, proceed := make(chan struct{}), make(chan struct{})

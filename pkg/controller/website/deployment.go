@@ -46,7 +46,8 @@ func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desire
 	return p
 }
 
-func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Website,
+	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepConfigMap)
 	defer func() { end(p) }()
 
@@ -84,7 +85,8 @@ func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *
 }
 
 // ensureAgentConfigMap writes what the agents of one Website read. It changes often, so it needs no events.
-func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.Website,
+	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepAgentConfigMap)
 	defer func() { end(p) }()
 
@@ -107,7 +109,8 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	return p
 }
 
-func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
+func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input,
+	desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepDeployment)
 	defer func() { end(p) }()
 
@@ -129,7 +132,8 @@ func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input, 
 }
 
 // collectConfigMaps removes the configurations that no pod needs any more.
-func (r *reconciler) collectConfigMaps(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
+func (r *reconciler) collectConfigMaps(ctx context.Context, found *status.Input,
+	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
 	defer func() { end(p) }()
 

@@ -35,7 +35,8 @@ type deployingPods struct {
 
 func newDeployingPods() *deployingPods {
 	contact := time.Now()
-	return &deployingPods{status: agent.Status{Revision: "1", Commit: commitA, Newest: commitA, PathFound: true, LastContact: &contact}}
+	return &deployingPods{status: agent.Status{Revision: "1", Commit: commitA, Newest: commitA, PathFound: true,
+		LastContact: &contact}}
 }
 
 func (p *deployingPods) Get(_ context.Context, _ *corev1.Pod, request podprobe.Request) (int, []byte, error) {
@@ -66,13 +67,15 @@ func (f *fixture) updateWebsite(t *testing.T, change func(*v1beta1.Website)) {
 	defer f.mu.Unlock()
 	website := f.website(testName).DeepCopy()
 	change(website)
-	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, testNamespace); err != nil {
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+		testNamespace); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func isReadyPod(pod *corev1.Pod) {
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 }
 
 // keepRequests has the fake keep, when a status is updated, the spec and who has requested
@@ -144,7 +147,8 @@ func TestDeploys(t *testing.T) {
 		causes = append(causes, release.Cause)
 	}
 	// Without a rollout in these fakes, the spec counts as changed from the beginning.
-	if len(causes) != 4 || causes[3] != v1beta1.ReleaseCauseSpec || causes[1] != v1beta1.ReleaseCauseRollback || causes[0] != v1beta1.ReleaseCauseSpec {
+	if len(causes) != 4 || causes[3] != v1beta1.ReleaseCauseSpec || causes[1] != v1beta1.ReleaseCauseRollback ||
+		causes[0] != v1beta1.ReleaseCauseSpec {
 		t.Errorf("the history is %v", causes)
 	}
 	pods.mu.Lock()
@@ -187,9 +191,11 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 			return condition(pods.status)
 		}
 	}
-	eventually(t, "the pod is requested to sync", is(func(s agent.Status) bool { return strings.HasPrefix(s.Synced, "3.") }))
+	eventually(t, "the pod is requested to sync",
+		is(func(s agent.Status) bool { return strings.HasPrefix(s.Synced, "3.") }))
 	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, pinTo(commitA) })
-	eventually(t, "the pod serves the pin", is(func(s agent.Status) bool { return s.Pin != nil && s.Pin.Commit == commitA }))
+	eventually(t, "the pod serves the pin",
+		is(func(s agent.Status) bool { return s.Pin != nil && s.Pin.Commit == commitA }))
 	f.updateWebsite(t, func(website *v1beta1.Website) {
 		website.Generation, website.Spec.Pin, website.Spec.Suspend = 3, nil, new(true)
 	})
@@ -199,13 +205,16 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 	f.updateWebsite(t, func(website *v1beta1.Website) {
 		website.Generation, website.Spec.Pin, website.Spec.Suspend = 4, nil, new(false)
 	})
-	eventually(t, "the pod serves the newest commit", is(func(s agent.Status) bool { return s.Pin.Commit == "" && s.Commit == commitB }))
+	eventually(t, "the pod serves the newest commit",
+		is(func(s agent.Status) bool { return s.Pin.Commit == "" && s.Commit == commitB }))
 	// After a restore of the store, the generation is an earlier one.
 	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, pinTo(commitA) })
-	eventually(t, "the pod serves the pin of the restored Website", is(func(s agent.Status) bool { return s.Pin.Commit == commitA }))
+	eventually(t, "the pod serves the pin of the restored Website",
+		is(func(s agent.Status) bool { return s.Pin.Commit == commitA }))
 }
 
-// TestUnwrittenSpecIsNotSettled: pods that serve the spec of before, because the Deployment could not be written, are no
+// TestUnwrittenSpecIsNotSettled: pods that serve the spec of before, because the Deployment could not be written, are
+// no
 // sign that they serve the current one.
 func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 	website := newWebsite(func(website *v1beta1.Website) {
@@ -220,7 +229,9 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 			Spec:   appsv1.DeploymentSpec{Replicas: website.Spec.Replicas},
 			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
 		},
-		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}}},
+		Pods: []status.Pod{
+			{Pod: newPod(), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}},
+		},
 	}
 	isSettled := func() bool {
 		f.controller.reconciler.memory.observe(website).Recall(found)

@@ -46,10 +46,12 @@ func (f *fixture) writes() []string {
 		}
 		force := ptr.Deref(patch.PatchOptions.Force, false)
 		if force != (sent.Metadata.UID != "") {
-			f.Errorf("%s %s: force is %t and the UID is %q; they belong together", sent.Kind, patch.Name, force, sent.Metadata.UID)
+			f.Errorf("%s %s: force is %t and the UID is %q; they belong together", sent.Kind, patch.Name, force,
+				sent.Metadata.UID)
 		}
 		if force == (sent.Metadata.ResourceVersion != "") {
-			f.Errorf("%s %s: force is %t and the resource version is %q; a create must be nothing but a create", sent.Kind, patch.Name, force, sent.Metadata.ResourceVersion)
+			f.Errorf("%s %s: force is %t and the resource version is %q; a create must be nothing but a create", sent.Kind,
+				patch.Name, force, sent.Metadata.ResourceVersion)
 		}
 		verb := "create"
 		if force {

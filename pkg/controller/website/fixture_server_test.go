@@ -39,7 +39,8 @@ func init() {
 // newTracker returns that of kubefake.NewClientset, with a smaller scheme: each write looks up a kind in a list of all
 // that it makes anew.
 func newTracker() clienttesting.ObjectTracker {
-	return clienttesting.NewFieldManagedObjectTracker(childScheme, serializer.NewCodecFactory(childScheme).UniversalDecoder(),
+	return clienttesting.NewFieldManagedObjectTracker(childScheme,
+		serializer.NewCodecFactory(childScheme).UniversalDecoder(),
 		applyconfigurations.NewTypeConverter(childScheme))
 }
 
@@ -52,8 +53,10 @@ func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.O
 // applyWebsiteLikeAServer is applyLikeAServer for Websites, of whose schema the fake does not
 // know the names.
 func (f *fixture) applyWebsiteLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
-	merging := clienttesting.NewFieldManagedObjectTracker(websitescheme.Scheme, websitescheme.Codecs.UniversalDecoder(), managedfields.NewDeducedTypeConverter())
-	before, err := f.websites.Tracker().Get(action.GetResource(), action.GetNamespace(), action.(clienttesting.PatchActionImpl).Name)
+	merging := clienttesting.NewFieldManagedObjectTracker(websitescheme.Scheme, websitescheme.Codecs.UniversalDecoder(),
+		managedfields.NewDeducedTypeConverter())
+	before, err := f.websites.Tracker().Get(action.GetResource(), action.GetNamespace(),
+		action.(clienttesting.PatchActionImpl).Name)
 	if err == nil {
 		err = merging.Add(before)
 	}
@@ -64,7 +67,8 @@ func (f *fixture) applyWebsiteLikeAServer(action clienttesting.Action) (bool, ru
 }
 
 // applyWith applies to what a tracker has, by the means of another one.
-func (f *fixture) applyWith(tracker, merging clienttesting.ObjectTracker, action clienttesting.Action) (bool, runtime.Object, error) {
+func (f *fixture) applyWith(tracker, merging clienttesting.ObjectTracker, action clienttesting.Action) (bool,
+	runtime.Object, error) {
 	patch, ok := action.(clienttesting.PatchActionImpl)
 	if !ok || patch.PatchType != types.ApplyPatchType {
 		return true, nil, fmt.Errorf("%s %s is not a server-side apply", action.GetVerb(), action.GetResource().Resource)
@@ -94,7 +98,8 @@ func (f *fixture) applyWith(tracker, merging clienttesting.ObjectTracker, action
 	}
 	if sent.Metadata.ResourceVersion != "" {
 		if exists {
-			return true, nil, apierrors.NewConflict(resource.GroupResource(), patch.Name, fmt.Errorf("the object has been modified"))
+			return true, nil, apierrors.NewConflict(resource.GroupResource(), patch.Name,
+				fmt.Errorf("the object has been modified"))
 		}
 		// A resource version plays no part where there is nothing yet.
 		var content map[string]any

@@ -37,7 +37,8 @@ var (
 	commitA          = strings.Repeat("a", 40)
 	commitB          = strings.Repeat("b", 40)
 	testKey          = cache.NewObjectName(testNamespace, testName)
-	testInstallation = resources.Installation{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2", Agent: "example.com/agent:3"}
+	testInstallation = resources.Installation{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2",
+		Agent: "example.com/agent:3"}
 	// testConfigMap is the ConfigMap of newWebsite.
 	testConfigMap = configMapName(newWebsite())
 	// testAgentConfigMap is what its agents read.
@@ -237,7 +238,8 @@ func (f *fixture) changeWebsite(website *v1beta1.Website) {
 	current := f.website(website.Name)
 	website = website.DeepCopy()
 	website.Status, website.Generation = current.Status, current.Generation
-	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+		website.Namespace); err != nil {
 		f.Fatal(err)
 	}
 	f.cacheWebsite(website)
@@ -248,7 +250,8 @@ func (f *fixture) observeWebsite() {
 	f.Helper()
 	website := f.website(testName).DeepCopy()
 	website.Generation, website.Status.ObservedGeneration = 1, 1
-	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+		website.Namespace); err != nil {
 		f.Fatal(err)
 	}
 	f.cacheWebsite(website)

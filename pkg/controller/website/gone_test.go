@@ -13,14 +13,16 @@ func TestGoneWebsiteGetsNothingBack(t *testing.T) {
 	website := newWebsite(func(w *v1beta1.Website) { w.Generation = 1 })
 	tests := map[string]func(f *fixture){
 		"deleted": func(f *fixture) {
-			if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), website.Namespace, website.Name); err != nil {
+			if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), website.Namespace,
+				website.Name); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"made again under its name": func(f *fixture) {
 			another := newWebsite()
 			another.UID = "another"
-			if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), another, website.Namespace); err != nil {
+			if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), another,
+				website.Namespace); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -76,12 +76,14 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if before.UID != website.UID {
 				h.pods.probeAll(website)
 			}
-			if isChange || !apiequality.Semantic.DeepEqual(before.OwnerReferences, website.OwnerReferences) || !maps.Equal(before.Labels, website.Labels) {
+			if isChange || !apiequality.Semantic.DeepEqual(before.OwnerReferences, website.OwnerReferences) ||
+				!maps.Equal(before.Labels, website.Labels) {
 				// It is, or was, a preview.
 				h.enqueueOwner(before, queue.Changed)
 				h.enqueueOwner(website, queue.Changed)
 			}
-			if before.UID != website.UID || !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) || !before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
+			if before.UID != website.UID || !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) ||
+				!before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
 				h.routes.EnqueueRivals(before, website)
 			}
 			if !website.DeletionTimestamp.IsZero() {

@@ -22,7 +22,8 @@ import (
 func controlledBy(apiVersion, kind, name string, uid types.UID) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: testNamespace, Name: testDeployment,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid,
+			Controller: ptr.To(true)}},
 	}}
 }
 
@@ -39,16 +40,20 @@ func TestChildEvents(t *testing.T) {
 		event func(handler cache.ResourceEventHandler)
 		want  []string
 	}{
-		"added":                       {func(h cache.ResourceEventHandler) { h.OnAdd(first, false) }, []string{"first"}},
-		"added, owner of any version": {func(h cache.ResourceEventHandler) { h.OnAdd(otherVersion, false) }, []string{"first"}},
+		"added": {func(h cache.ResourceEventHandler) { h.OnAdd(first, false) }, []string{"first"}},
+		"added, owner of any version": {func(h cache.ResourceEventHandler) { h.OnAdd(otherVersion, false) },
+			[]string{"first"}},
 		"added, of a deleted Website": {func(h cache.ResourceEventHandler) { h.OnAdd(predecessor, false) }, nil},
 		"added, of another group":     {func(h cache.ResourceEventHandler) { h.OnAdd(otherGroup, false) }, nil},
 		"added, of another kind":      {func(h cache.ResourceEventHandler) { h.OnAdd(otherKind, false) }, nil},
 		"added, without owner":        {func(h cache.ResourceEventHandler) { h.OnAdd(orphan, false) }, nil},
 		"updated":                     {func(h cache.ResourceEventHandler) { h.OnUpdate(first, first) }, []string{"first"}},
-		"updated, orphaned":           {func(h cache.ResourceEventHandler) { h.OnUpdate(first, orphan) }, []string{"first", "second"}},
-		"deleted, others may want it": {func(h cache.ResourceEventHandler) { h.OnDelete(first) }, []string{"first", "second"}},
-		"deleted, without owner":      {func(h cache.ResourceEventHandler) { h.OnDelete(orphan) }, []string{"first", "second"}},
+		"updated, orphaned": {func(h cache.ResourceEventHandler) { h.OnUpdate(first, orphan) },
+			[]string{"first", "second"}},
+		"deleted, others may want it": {func(h cache.ResourceEventHandler) { h.OnDelete(first) },
+			[]string{"first", "second"}},
+		"deleted, without owner": {func(h cache.ResourceEventHandler) { h.OnDelete(orphan) },
+			[]string{"first", "second"}},
 		"deleted while not watched": {func(h cache.ResourceEventHandler) {
 			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/x", Obj: first})
 		}, []string{"first", "second"}},
@@ -92,7 +97,8 @@ func TestAFloodDoesNotDelayAvailability(t *testing.T) {
 		queue.Done(key)
 	}
 	for i := range 1000 {
-		f.controller.handlers.websiteHandler().OnAdd(newWebsite(func(w *v1beta1.Website) { w.Name = fmt.Sprintf("new-%d", i) }), false)
+		f.controller.handlers.websiteHandler().
+			OnAdd(newWebsite(func(w *v1beta1.Website) { w.Name = fmt.Sprintf("new-%d", i) }), false)
 	}
 	before := f.deployment()
 	after := before.DeepCopy()
@@ -116,7 +122,8 @@ func TestReplacedUnseen(t *testing.T) {
 		t.Fatal(err)
 	}
 	watched := routes.WatchConfig{Gateway: gatewayfake.NewClientset(), Kube: f.kube}
-	f.controller.handlers.routes = routes.New(routes.Config{Watch: watched}, routes.Controller{Websites: websites.GetIndexer(), Queue: queue, Clock: clock.RealClock{}})
+	f.controller.handlers.routes = routes.New(routes.Config{Watch: watched},
+		routes.Controller{Websites: websites.GetIndexer(), Queue: queue, Clock: clock.RealClock{}})
 	before := again.DeepCopy()
 	before.UID = "of-before"
 	f.controller.handlers.websiteHandler().OnUpdate(before, again)

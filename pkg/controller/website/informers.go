@@ -31,7 +31,8 @@ const (
 // NewWebsiteInformers returns informers for the Websites of a namespace, or of
 // all (metav1.NamespaceAll). With a resync period, every Website is reconciled
 // that often although nothing changed.
-func NewWebsiteInformers(client versioned.Interface, namespace string, resync time.Duration) websiteinformers.SharedInformerFactory {
+func NewWebsiteInformers(client versioned.Interface, namespace string,
+	resync time.Duration) websiteinformers.SharedInformerFactory {
 	return websiteinformers.NewSharedInformerFactoryWithOptions(client, resync,
 		websiteinformers.WithNamespace(namespace),
 		websiteinformers.WithTransform(trimWebsite))

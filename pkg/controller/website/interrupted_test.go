@@ -47,7 +47,8 @@ func TestReplacedBetweenReadAndWrite(t *testing.T) {
 			if got := f.work(testKey); got != problem.Conflict {
 				t.Errorf("result %v, want a conflict", got)
 			}
-			if got := f.writes(); !slices.Equal(got, []string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"}) {
+			if got := f.writes(); !slices.Equal(got,
+				[]string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"}) {
 				t.Errorf("writes: %q", got)
 			}
 			if got := f.events(); len(got) > 0 {

@@ -47,8 +47,9 @@ func received[T any, P interface {
 	sent.SetResourceVersion(strconv.Itoa(1000000 + i))
 	sent.SetCreationTimestamp(metav1.Now())
 	sent.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:app":{}}}}`),
+		Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
+		FieldsType: "FieldsV1",
+		FieldsV1:   metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:app":{}}}}`),
 	}})
 	if tweak != nil {
 		tweak(sent)
@@ -74,7 +75,8 @@ func BenchmarkCacheMemory(b *testing.B) {
 			var stores cache.Indexer
 			before := liveHeap()
 			for i := range websites {
-				website := newWebsite(withName("site-"+strconv.Itoa(i)), func(w *v1beta1.Website) { w.Spec.DeploymentName = "site-" + strconv.Itoa(i) })
+				website := newWebsite(withName("site-"+strconv.Itoa(i)),
+					func(w *v1beta1.Website) { w.Spec.DeploymentName = "site-" + strconv.Itoa(i) })
 				for _, object := range cachedObjects[kind](b, website, i) {
 					transform := trim
 					if kind == "Website" {
@@ -132,13 +134,16 @@ func (f *fixture) indexerOf(object any) cache.Indexer {
 var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i int) []any{
 	"Website": func(b *testing.B, website *v1beta1.Website, i int) []any {
 		conditions := []metav1.Condition{}
-		for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteProgressing, v1beta1.WebsiteAvailable, v1beta1.WebsiteSynced} {
-			conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Serving", Message: "the website is served as specified", LastTransitionTime: metav1.Now(), ObservedGeneration: 1})
+		for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteProgressing, v1beta1.WebsiteAvailable,
+			v1beta1.WebsiteSynced} {
+			conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Serving",
+				Message: "the website is served as specified", LastTransitionTime: metav1.Now(), ObservedGeneration: 1})
 		}
 		return []any{received(b, website, i, func(w *v1beta1.Website) {
 			w.Status = v1beta1.WebsiteStatus{
-				ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: conditions,
-				Selector: website.Status.Selector, NodePort: 30080, URLs: []string{"http://192.0.2.1:30080/"}, Commit: commitA,
+				ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+				Conditions: conditions,
+				Selector:   website.Status.Selector, NodePort: 30080, URLs: []string{"http://192.0.2.1:30080/"}, Commit: commitA,
 				History: []v1beta1.WebsiteRelease{{Commit: commitA, Subject: "The first page", Author: "Ada"}},
 			}
 		})}
@@ -147,10 +152,13 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 		return []any{received(b, builtDeployment(b, website), i, func(d *appsv1.Deployment) {
 			d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1", children.GenerationAnnotation: "1"}
 			d.Generation = 1
-			d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1,
+				AvailableReplicas: 1}
 			for _, kind := range []appsv1.DeploymentConditionType{appsv1.DeploymentAvailable, appsv1.DeploymentProgressing} {
-				d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: kind, Status: corev1.ConditionTrue,
-					Reason: "NewReplicaSetAvailable", Message: `ReplicaSet "site-1-5d4f8c7b9" has successfully progressed.`, LastUpdateTime: metav1.Now(), LastTransitionTime: metav1.Now()})
+				d.Status.Conditions = append(d.Status.Conditions,
+					appsv1.DeploymentCondition{Type: kind, Status: corev1.ConditionTrue,
+						Reason: "NewReplicaSetAvailable", Message: `ReplicaSet "site-1-5d4f8c7b9" has successfully progressed.`,
+						LastUpdateTime: metav1.Now(), LastTransitionTime: metav1.Now()})
 			}
 		})}
 	},
@@ -167,30 +175,42 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 		deployment := received[appsv1.Deployment](b, builtDeployment(b, website), i, nil)
 		return []any{received(b, metav1.ObjectMeta{}, i, func(pod *corev1.Pod) {
 			pod.ObjectMeta = metav1.ObjectMeta{
-				Name: deployment.Name + "-5d4f8c7b9-abcde", GenerateName: deployment.Name + "-5d4f8c7b9-", Namespace: deployment.Namespace,
-				UID: deployment.UID, ResourceVersion: deployment.ResourceVersion, Labels: deployment.Spec.Template.Labels, CreationTimestamp: metav1.Now(),
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment.Name + "-5d4f8c7b9", UID: deployment.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}},
+				Name: deployment.Name + "-5d4f8c7b9-abcde", GenerateName: deployment.Name + "-5d4f8c7b9-",
+				Namespace: deployment.Namespace,
+				UID:       deployment.UID, ResourceVersion: deployment.ResourceVersion, Labels: deployment.Spec.Template.Labels,
+				CreationTimestamp: metav1.Now(),
+				OwnerReferences: []metav1.OwnerReference{
+					{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment.Name + "-5d4f8c7b9", UID: deployment.UID,
+						Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
+				},
 			}
 			pod.Spec = deployment.Spec.Template.Spec
-			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", HostIP: "192.0.2.1", StartTime: ptr.To(metav1.Now())}
-			for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers, corev1.ContainersReady} {
-				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
+			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", HostIP: "192.0.2.1",
+				StartTime: ptr.To(metav1.Now())}
+			for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled,
+				corev1.PodReadyToStartContainers, corev1.ContainersReady} {
+				pod.Status.Conditions = append(pod.Status.Conditions,
+					corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
 			}
 			running := func(containers []corev1.Container) (statuses []corev1.ContainerStatus) {
 				for _, container := range containers {
-					statuses = append(statuses, corev1.ContainerStatus{Name: container.Name, Image: container.Image, Ready: true, Started: ptr.To(true),
-						State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now())}}})
+					statuses = append(statuses, corev1.ContainerStatus{Name: container.Name, Image: container.Image, Ready: true,
+						Started: ptr.To(true),
+						State:   corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now())}}})
 				}
 				return statuses
 			}
-			pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = running(pod.Spec.InitContainers), running(pod.Spec.Containers)
+			pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = running(pod.Spec.InitContainers),
+				running(pod.Spec.Containers)
 		})}
 	},
 	"Service": func(b *testing.B, website *v1beta1.Website, i int) []any {
 		service := resources.Service(website)
-		return []any{received(b, service.WithAnnotations(map[string]string{children.GenerationAnnotation: "1"}), i, func(s *corev1.Service) {
-			s.Spec.ClusterIP, s.Spec.ClusterIPs, s.Spec.IPFamilies = "10.0.0.1", []string{"10.0.0.1"}, []corev1.IPFamily{corev1.IPv4Protocol}
-		})}
+		return []any{received(b, service.WithAnnotations(map[string]string{children.GenerationAnnotation: "1"}), i,
+			func(s *corev1.Service) {
+				s.Spec.ClusterIP, s.Spec.ClusterIPs, s.Spec.IPFamilies = "10.0.0.1", []string{"10.0.0.1"},
+					[]corev1.IPFamily{corev1.IPv4Protocol}
+			})}
 	},
 	"ConfigMap": func(b *testing.B, website *v1beta1.Website, i int) []any {
 		config, err := resources.NginxConfig(website)

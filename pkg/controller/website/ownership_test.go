@@ -16,7 +16,9 @@ import (
 
 // A foreign object carries nothing that would tell it apart by accident.
 func foreignDeployment() *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"}}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"},
+	}
 }
 
 // shopDeployment is one that the controller of something else keeps.
@@ -27,11 +29,14 @@ func shopDeployment() *appsv1.Deployment {
 }
 
 func ofShop() []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+	return []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop",
+		Controller: ptr.To(true)}}
 }
 
 func foreignService() *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-npsvc", UID: "foreign"}}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-npsvc", UID: "foreign"},
+	}
 }
 
 func foreignConfigMap() *corev1.ConfigMap {
@@ -48,12 +53,15 @@ func TestNameOfAWebsiteThatIsBeingDeleted(t *testing.T) {
 			other := newWebsite(withName("other"), func(website *v1beta1.Website) {
 				website.Spec.DeploymentName = testDeployment
 				if isDeleted {
-					website.DeletionTimestamp, website.Finalizers = ptr.To(metav1.NewTime(testNow)), []string{metav1.FinalizerDeleteDependents}
+					website.DeletionTimestamp, website.Finalizers = ptr.To(metav1.NewTime(testNow)),
+						[]string{metav1.FinalizerDeleteDependents}
 				}
 			})
 			f := newFixture(t, newWebsite(), other)
 			deployment := foreignDeployment()
-			deployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(other, v1beta1.SchemeGroupVersion.WithKind("Website"))}
+			deployment.OwnerReferences = []metav1.OwnerReference{
+				*metav1.NewControllerRef(other, v1beta1.SchemeGroupVersion.WithKind("Website")),
+			}
 			f.store(deployment)
 			problems := f.reconcile(testKey)
 			if len(problems) != 1 || problems[0].Reason != v1beta1.WebsiteReasonNameTaken || problems[0].Passing != isDeleted {
@@ -107,7 +115,8 @@ func TestChildrenOfADeletedWebsite(t *testing.T) {
 	f.store(controlledBy("mycontroller.nevermosby.io/v1beta1", "Website", testName, "an-earlier-one"))
 	f.reconcile(testKey)
 	ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
-	if ready == nil || ready.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(ready.Message, "garbage collection") || strings.Contains(ready.Message, "delete it") {
+	if ready == nil || ready.Reason != v1beta1.WebsiteReasonNameTaken ||
+		!strings.Contains(ready.Message, "garbage collection") || strings.Contains(ready.Message, "delete it") {
 		t.Errorf("reported: %+v", ready)
 	}
 }
@@ -312,7 +321,8 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	f.remove(f.configMap())
 	f.syncCaches()
 	f.uncacheWebsite(first)
-	if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
+	if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace,
+		first.Name); err != nil {
 		t.Fatal(err)
 	}
 	f.converge(second)

@@ -20,7 +20,8 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		remove = "delete poddisruptionbudgets kubia-website"
 		scale  = "update Deployment kubia-website"
 	)
-	foreign := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"}}
+	foreign := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace,
+		Name: testDeployment, UID: "foreign"}}
 	for name, test := range map[string]struct {
 		from, to int32
 		given    func(f *fixture)
@@ -33,11 +34,13 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		"stays with the third":          {from: 2, to: 3, want: []string{scale}},
 		"deleted with the last but one": {from: 2, to: 1, want: []string{scale, remove}},
 		"deleted with all":              {from: 2, to: 0, want: []string{scale, remove}},
-		"deleted by hand":               {from: 2, to: 2, given: func(f *fixture) { f.remove(f.budget()) }, want: []string{create}},
+		"deleted by hand": {from: 2, to: 2, given: func(f *fixture) { f.remove(f.budget()) },
+			want: []string{create}},
 		"edited by hand": {from: 2, to: 2, given: func(f *fixture) {
 			edit(f, testDeployment, func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = nil })
 		}, want: []string{update}},
-		"a foreign one is not adopted": {from: 1, to: 2, given: func(f *fixture) { f.store(foreign.DeepCopy()) }, want: []string{scale}, wantResult: problem.Taken},
+		"a foreign one is not adopted": {from: 1, to: 2, given: func(f *fixture) { f.store(foreign.DeepCopy()) },
+			want: []string{scale}, wantResult: problem.Taken},
 		"a foreign one is not deleted": {from: 2, to: 1, given: func(f *fixture) {
 			f.remove(f.budget())
 			theirs := foreign.DeepCopy()
@@ -45,7 +48,8 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 			f.store(theirs)
 		}, want: []string{scale}},
 		"replaced between look and deletion": {from: 2, to: 1, given: func(f *fixture) {
-			fail(&f.kube.Fake, "delete", "poddisruptionbudgets", apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x", errors.New("uid")))
+			fail(&f.kube.Fake, "delete", "poddisruptionbudgets", apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x",
+				errors.New("uid")))
 		}, want: []string{scale, remove}, wantResult: problem.Conflict},
 		"deletion rejected": {from: 2, to: 1, given: func(f *fixture) {
 			fail(&f.kube.Fake, "delete", "poddisruptionbudgets", errBroken)

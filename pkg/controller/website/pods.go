@@ -96,7 +96,8 @@ func (p *websitePods) want(website *v1beta1.Website) {
 		return
 	}
 	p.prober.Want(cache.MetaObjectToName(website), &podprobe.Wanted{
-		UID: website.UID, Generation: website.Generation, Pin: resources.PinOf(website), Sync: p.memory.observe(website).SyncToken(website),
+		UID: website.UID, Generation: website.Generation, Pin: resources.PinOf(website),
+		Sync: p.memory.observe(website).SyncToken(website),
 	})
 }
 
@@ -122,7 +123,8 @@ func (p *websitePods) firstSeen(found *status.Input) time.Time {
 // may wait for what they serve.
 func (p *websitePods) urgency(key cache.ObjectName) queue.Priority {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
-	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit && website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != 0))
+	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit &&
+		website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != 0))
 }
 
 // probeAll has the pods probed that are there before their Website, such as those

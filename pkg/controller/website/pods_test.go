@@ -14,8 +14,10 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: testNamespace, Name: "kubia-website-1234-a", UID: "uid-of-pod",
-			Labels:          map[string]string{"controller": testName, resources.LabelManagedBy: resources.ManagedBy, "pod-template-hash": "1234"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: testDeployment + "-1234", Controller: ptr.To(true)}},
+			Labels: map[string]string{"controller": testName, resources.LabelManagedBy: resources.ManagedBy,
+				"pod-template-hash": "1234"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: testDeployment + "-1234",
+				Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "nginx"}}},
 		Status: corev1.PodStatus{
@@ -26,7 +28,8 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 			},
 			ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "nginx", Image: "i", ImageID: "sha256:1", ContainerID: "containerd://1", Ready: true, Started: ptr.To(true)},
-				{Name: "git-sync", Image: "g", ImageID: "sha256:2", RestartCount: 7, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}},
+				{Name: "git-sync", Image: "g", ImageID: "sha256:2", RestartCount: 7,
+					State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}},
 			},
 		},
 	}
@@ -45,7 +48,8 @@ func TestPodEvents(t *testing.T) {
 		"nothing that is read here": {newPod(func(p *corev1.Pod) {
 			p.ResourceVersion, p.Status.ContainerStatuses[0].ContainerID = "2", "containerd://2"
 		}), 0},
-		"ready no longer":          {newPod(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }), 1},
+		"ready no longer": {newPod(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
+			1},
 		"another address":          {newPod(func(p *corev1.Pod) { p.Status.PodIP = "192.0.2.10" }), 1},
 		"about to go":              {newPod(func(p *corev1.Pod) { p.DeletionTimestamp = &now }), 1},
 		"another one of that name": {newPod(func(p *corev1.Pod) { p.UID = "another" }), 1},

@@ -49,7 +49,8 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 			observed.Branches.List = append(observed.Branches.List, workload.Branch{Name: branch, Commit: commitA})
 		}
 	}
-	found := &status.Input{Website: website, Probing: true, Now: now, Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
+	found := &status.Input{Website: website, Probing: true, Now: now,
+		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
 	p := f.controller.reconciler.reconcilePreviews(ctx, found)
 	computed := status.Compute(found)
 	current := f.website(testName).DeepCopy()
@@ -84,7 +85,8 @@ func (f *fixture) websiteNames() string {
 
 func (f *fixture) writesOfWebsites() (writes []string) {
 	for _, action := range f.websites.Actions() {
-		if verb := action.GetVerb(); action.GetSubresource() == "" && (verb == "patch" || verb == "delete" || verb == "create" || verb == "update") {
+		if verb := action.GetVerb(); action.GetSubresource() == "" &&
+			(verb == "patch" || verb == "delete" || verb == "create" || verb == "update") {
 			writes = append(writes, verb)
 		}
 	}
@@ -98,14 +100,16 @@ func TestPreviews(t *testing.T) {
 	if got, want := f.websiteNames(), "kubia-feature-a kubia-next"; got != want || p != nil {
 		t.Fatalf("the previews are %q, %v, want %q", got, p, want)
 	}
-	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != v1beta1.WebsiteReasonPreviewsCurrent {
+	if condition == nil || condition.Status != metav1.ConditionTrue ||
+		condition.Reason != v1beta1.WebsiteReasonPreviewsCurrent {
 		t.Errorf("the condition is %+v", condition)
 	}
 	if events := strings.Join(f.events(), "\n"); !strings.Contains(events, `Created Website "kubia-next"`) {
 		t.Errorf("the events are %s", events)
 	}
 	reported := f.website(testName).Status.Previews
-	if len(reported) != 2 || reported[0].WebsiteName != "kubia-feature-a" || reported[1].Branch != "next" || reported[1].Commit != commitA || !reported[1].LastCommitTime.Time.Equal(testNow) {
+	if len(reported) != 2 || reported[0].WebsiteName != "kubia-feature-a" || reported[1].Branch != "next" ||
+		reported[1].Commit != commitA || !reported[1].LastCommitTime.Time.Equal(testNow) {
 		t.Errorf("reported %+v", reported)
 	}
 	preview := f.website("kubia-next")
@@ -115,19 +119,22 @@ func TestPreviews(t *testing.T) {
 	}
 	// What is not known is not gone, and one that is gone is removed.
 	condition, _ = f.preview(nil)
-	if got := f.websiteNames(); got != "kubia-feature-a kubia-next" || condition.Reason != v1beta1.WebsiteReasonBranchesUnknown {
+	if got := f.websiteNames(); got != "kubia-feature-a kubia-next" ||
+		condition.Reason != v1beta1.WebsiteReasonBranchesUnknown {
 		t.Errorf("while no pod reports branches there are %q, %+v", got, condition)
 	}
 	f.preview([]string{"next"})
 	if got := f.websiteNames(); got != "kubia-next" {
 		t.Errorf("after a branch was deleted there are %q", got)
 	}
-	if events := strings.Join(f.events(), "\n"); !strings.Contains(events, `Deleted Website "kubia-feature-a": its branch is gone`) {
+	if events := strings.Join(f.events(), "\n"); !strings.Contains(events,
+		`Deleted Website "kubia-feature-a": its branch is gone`) {
 		t.Errorf("the events are %s", events)
 	}
 	f.changeWebsite(newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Suspend = new(true) }))
 	condition, _ = f.preview([]string{"feature-a"})
-	if got := f.websiteNames(); got != "kubia-next" || condition.Reason != v1beta1.WebsiteReasonSuspended || len(f.website(testName).Status.Previews) != 1 {
+	if got := f.websiteNames(); got != "kubia-next" || condition.Reason != v1beta1.WebsiteReasonSuspended ||
+		len(f.website(testName).Status.Previews) != 1 {
 		t.Errorf("while the Website is suspended there are %q, %+v", got, condition)
 	}
 	f.changeWebsite(newWebsite())
@@ -159,9 +166,11 @@ func TestEditsOfPreviews(t *testing.T) {
 // of the controller, which any client can write, and do not delay the others.
 func TestOthersAreNoPreviews(t *testing.T) {
 	owned := newWebsite(withName("owned"), func(w *v1beta1.Website) {
-		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: testName, UID: "uid-of-kubia", Controller: ptr.To(true)}}
+		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website",
+			Name: testName, UID: "uid-of-kubia", Controller: ptr.To(true)}}
 		w.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(),
+			Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply,
+			APIVersion: v1beta1.SchemeGroupVersion.String(),
 			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`),
 		}}
 	})
@@ -173,7 +182,8 @@ func TestOthersAreNoPreviews(t *testing.T) {
 	if got := f.website("kubia-feature-a"); len(got.OwnerReferences) > 0 || got.Spec.Source.Git.Ref != nil {
 		t.Errorf("a Website of the name of a preview was changed: %+v", got)
 	}
-	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(condition.Message, "rename the branch") {
+	if condition == nil || condition.Status != metav1.ConditionFalse ||
+		condition.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(condition.Message, "rename the branch") {
 		t.Errorf("the condition is %+v", condition)
 	}
 	if p == nil || p.Reason != "" || p.Retry != problem.Periodically {
@@ -251,10 +261,12 @@ func TestPreviewThatGoes(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"next"})
 	preview := f.website("kubia-next").DeepCopy()
-	preview.DeletionTimestamp, preview.Finalizers = ptr.To(metav1.NewTime(testNow)), []string{metav1.FinalizerDeleteDependents}
+	preview.DeletionTimestamp, preview.Finalizers = ptr.To(metav1.NewTime(testNow)),
+		[]string{metav1.FinalizerDeleteDependents}
 	f.store(preview)
 	f.preview(nil)
-	if reported := f.website(testName).Status.Previews; len(reported) != 1 || reported[0].Branch != "next" || reported[0].WebsiteName != "" {
+	if reported := f.website(testName).Status.Previews; len(reported) != 1 || reported[0].Branch != "next" ||
+		reported[0].WebsiteName != "" {
 		t.Errorf("reported %+v", reported)
 	}
 }
@@ -264,9 +276,11 @@ func TestQuotaOfPreviews(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"a"})
 	f.writesOfWebsites()
-	fail(&f.websites.Fake, "patch", "websites", apierrors.NewForbidden(v1beta1.Resource("websites"), "x", errors.New("exceeded quota: few")))
+	fail(&f.websites.Fake, "patch", "websites",
+		apierrors.NewForbidden(v1beta1.Resource("websites"), "x", errors.New("exceeded quota: few")))
 	condition, p := f.preview([]string{"a", "b", "c"})
-	if condition == nil || condition.Reason != v1beta1.WebsiteReasonQuotaExceeded || p == nil || p.Retry != problem.WithBackoff {
+	if condition == nil || condition.Reason != v1beta1.WebsiteReasonQuotaExceeded || p == nil ||
+		p.Retry != problem.WithBackoff {
 		t.Errorf("the condition is %+v, the problem %+v", condition, p)
 	}
 	if writes := f.writesOfWebsites(); len(writes) > 1 || f.websiteNames() != "kubia-a" {
@@ -280,7 +294,9 @@ func TestPreviewsBeyondTheMaximum(t *testing.T) {
 	if got := f.websiteNames(); got != "kubia-a kubia-b kubia-c" || p != nil {
 		t.Errorf("there are %q, %v", got, p)
 	}
-	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != v1beta1.WebsiteReasonPreviewLimitReached || !strings.HasPrefix(condition.Message, "2 more branches") {
+	if condition == nil || condition.Status != metav1.ConditionTrue ||
+		condition.Reason != v1beta1.WebsiteReasonPreviewLimitReached ||
+		!strings.HasPrefix(condition.Message, "2 more branches") {
 		t.Errorf("the condition is %+v", condition)
 	}
 }
@@ -289,7 +305,9 @@ func TestPreviewsBeyondTheMaximum(t *testing.T) {
 func TestPreviewsGetOld(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews, func(w *v1beta1.Website) {
 		w.Spec.Previews.TTLSeconds = ptr.To[int32](3600)
-		w.Status.Previews = []v1beta1.WebsitePreviewStatus{{Branch: "old", Commit: commitA, LastCommitTime: metav1.NewTime(testNow.Add(-time.Hour))}}
+		w.Status.Previews = []v1beta1.WebsitePreviewStatus{
+			{Branch: "old", Commit: commitA, LastCommitTime: metav1.NewTime(testNow.Add(-time.Hour))},
+		}
 	}))
 	f.preview([]string{"new", "old"})
 	if got := f.websiteNames(); got != "kubia-new" {
@@ -304,7 +322,9 @@ func TestPreviewsGetOld(t *testing.T) {
 // TestPreviewsOutliveAClockThatIsAhead: for a moment. What was found at the reconciliation
 // before is remembered.
 func TestPreviewsOutliveAClockThatIsAhead(t *testing.T) {
-	f := newFixture(t, newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Previews.TTLSeconds = ptr.To[int32](3600) }))
+	f := newFixture(
+		t, newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Previews.TTLSeconds = ptr.To[int32](3600) }),
+	)
 	const day = 24 * time.Hour
 	for _, step := range []struct {
 		after time.Duration

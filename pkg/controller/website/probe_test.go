@@ -28,7 +28,8 @@ func (p servingPods) Get(context.Context, *corev1.Pod, podprobe.Request) (int, [
 
 // probing makes the controller probe pods.
 func (f *fixture) probing(pods podprobe.Client) *fixture {
-	f.controller.pods.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{}, Workers: probeWorkers, Share: probeShare})
+	f.controller.pods.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{},
+		Workers: probeWorkers, Share: probeShare})
 	return f
 }
 
@@ -77,7 +78,8 @@ func TestWhichPodsAreProbed(t *testing.T) {
 	}
 
 	// And no longer once the Website is deleted.
-	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), testName, metav1.DeleteOptions{}); err != nil {
+	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), testName,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "what it said is dropped", func() bool {
@@ -116,7 +118,8 @@ func TestPodsBeforeTheirWebsite(t *testing.T) {
 	f.store(newPod())
 	r := start(t, f, 1)
 	eventually(t, "the pod is in the cache", func() bool { return len(r.controller.pods.labelled(newWebsite())) == 1 })
-	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Create(t.Context(), newWebsite(), metav1.CreateOptions{}); err != nil {
+	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Create(t.Context(), newWebsite(),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the status says what the pod serves", func() bool {

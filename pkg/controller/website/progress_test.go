@@ -56,7 +56,8 @@ func (a *alarm) AddAfter(_ cache.ObjectName, after time.Duration) {
 func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) *watchedRollout {
 	t.Helper()
 	r := &watchedRollout{clock: testingclock.NewFakeClock(testNow), pods: pods, from: testNow}
-	r.fixture = newFixtureAt(t, r.clock, newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
+	r.fixture = newFixtureAt(t, r.clock,
+		newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
 	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue.TypedRateLimitingInterface, clock: r.clock}
 	r.controller.queue.TypedRateLimitingInterface = r.alarm
 	r.controller.reconciler.statuses.delay = statusDelay
@@ -69,7 +70,8 @@ func (r *watchedRollout) scale(replicas int32, pods func(time.Duration) appsv1.D
 	r.Helper()
 	website := r.website(testName)
 	website.Spec.Replicas, website.Generation = &replicas, website.Generation+1
-	if err := r.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
+	if err := r.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+		website.Namespace); err != nil {
 		r.Fatal(err)
 	}
 	r.refreshWebsites()
@@ -108,7 +110,8 @@ func (r *watchedRollout) run(limit time.Duration, until func(*v1beta1.WebsiteSta
 func (r *watchedRollout) deploy() {
 	r.Helper()
 	status := r.pods(r.clock.Since(r.from))
-	if d, found := live[*appsv1.Deployment](r.fixture, testDeployment); found && !apiequality.Semantic.DeepEqual(d.Status, status) {
+	if d, found := live[*appsv1.Deployment](r.fixture, testDeployment); found &&
+		!apiequality.Semantic.DeepEqual(d.Status, status) {
 		edit(r.fixture, testDeployment, func(d *appsv1.Deployment) { d.Status = status })
 		r.syncCaches()
 		r.alarm.at = r.clock.Now()
@@ -149,7 +152,8 @@ func upTo(wanted, most int32, first, apart time.Duration) func(time.Duration) ap
 		if since >= first {
 			ready = int32(min(int64(most), 1+int64((since-first)/apart)))
 		}
-		return appsv1.DeploymentStatus{Replicas: wanted, UpdatedReplicas: wanted, ReadyReplicas: ready, AvailableReplicas: ready}
+		return appsv1.DeploymentStatus{Replicas: wanted, UpdatedReplicas: wanted, ReadyReplicas: ready,
+			AvailableReplicas: ready}
 	}
 }
 
@@ -217,7 +221,8 @@ func TestCauseOfARolloutIsSeen(t *testing.T) {
 	r.pods = func(since time.Duration) appsv1.DeploymentStatus {
 		status := refused(since)
 		status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
-			Reason: "FailedCreate", Message: `pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=3, limited: pods=3`}}
+			Reason: "FailedCreate", Message: `pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=3, ` +
+				`limited: pods=3`}}
 		return status
 	}
 	took, writes := r.run(10*time.Minute, func(status *v1beta1.WebsiteStatus) bool {
@@ -248,7 +253,8 @@ func TestScalingUpIsSeen(t *testing.T) {
 		status.ReadyReplicas, status.AvailableReplicas = status.ReadyReplicas+3, status.AvailableReplicas+3
 		return status
 	})
-	if took, writes := r.run(time.Minute, func(status *v1beta1.WebsiteStatus) bool { return status.Replicas == 10 }); took != statusDelay || writes != 1 {
+	if took, writes := r.run(time.Minute,
+		func(status *v1beta1.WebsiteStatus) bool { return status.Replicas == 10 }); took != statusDelay || writes != 1 {
 		t.Errorf("the new pods are counted after %v with %d writes, want %v with 1", took, writes, statusDelay)
 	}
 	if got := r.website(testName).Status; !meta.IsStatusConditionTrue(got.Conditions, v1beta1.WebsiteReconciling) {

@@ -104,7 +104,8 @@ func (r *reconciler) forget(key cache.ObjectName) {
 // reconcileChildren returns what it has found or made, for the status: nil when it
 // is not known whether there is a Deployment. What the children are to be is valid only
 // without problems.
-func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, desiredChildren, []*problem.Problem) {
+func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, desiredChildren,
+	[]*problem.Problem) {
 	found, desired, p := r.claim(ctx, website)
 	defer func() { r.rollouts.End(website, found) }()
 	if p == nil {
@@ -199,7 +200,8 @@ func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Pro
 	deploys := r.memory.observe(website)
 	deploys.Recall(found)
 	found.Origin.SeenTime = r.pods.firstSeen(found)
-	if isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit; isReported && len(problems) == 0 && status.Settled(found) {
+	if isReported := len(website.Status.History) > 0 &&
+		website.Status.History[0].Commit == website.Status.Commit; isReported && len(problems) == 0 && status.Settled(found) {
 		deploys.Settle(website.Generation)
 	}
 	r.pods.want(website)

@@ -47,7 +47,8 @@ func TestReconcile(t *testing.T) {
 		then      func(f *fixture)
 	}{
 		"everything is created, the configuration before its pods": {
-			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website",
+				"create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment},
 			then: func(f *fixture) {
 				// Of what cannot exist yet, only the name that is claimed is looked up.
@@ -98,7 +99,8 @@ func TestReconcile(t *testing.T) {
 				configMap.Data["nginx.conf"] = "autoindex on;"
 				f.store(configMap)
 			},
-			wantEvents: []string{`Warning NameTaken ConfigMap "` + testConfigMap + `" is immutable and its content is not that of this Website`},
+			wantEvents: []string{`Warning NameTaken ConfigMap "` + testConfigMap + `" is immutable and its content is not ` +
+				`that of this Website`},
 		},
 		"label of the configuration edited by hand": {
 			converged: true,
@@ -160,7 +162,8 @@ func TestReconcile(t *testing.T) {
 			given: func(f *fixture) {
 				deployment := f.deployment()
 				deployment.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1"}
-				deployment.Spec.Template.Spec.Containers = append(deployment.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar"})
+				deployment.Spec.Template.Spec.Containers = append(deployment.Spec.Template.Spec.Containers,
+					corev1.Container{Name: "sidecar"})
 				deployment.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
 				f.store(deployment)
 				service := f.service()
@@ -194,7 +197,8 @@ func TestReconcile(t *testing.T) {
 				f.store(deployment)
 			},
 			then: func(f *fixture) {
-				if ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady); ready == nil || !strings.Contains(ready.Message, "is being deleted") {
+				if ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady); ready == nil ||
+					!strings.Contains(ready.Message, "is being deleted") {
 					f.Errorf("Ready is %+v", ready)
 				}
 			},
@@ -293,7 +297,8 @@ func TestReconcile(t *testing.T) {
 		"deployment owned by us but not controlled": {
 			given: func(f *fixture) {
 				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: testName, UID: "uid-of-kubia"}}
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1",
+					Kind: "Website", Name: testName, UID: "uid-of-kubia"}}
 				f.store(deployment)
 			},
 			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
@@ -301,22 +306,26 @@ func TestReconcile(t *testing.T) {
 		"deployment of a deleted website of the same name": {
 			given: func(f *fixture) {
 				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: testName, UID: "an-earlier-one", Controller: ptr.To(true)}}
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1",
+					Kind: "Website", Name: testName, UID: "an-earlier-one", Controller: ptr.To(true)}}
 				f.store(deployment)
 			},
 		},
 		"deployment of a deleted website of another name": {
 			given: func(f *fixture) {
 				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: "gone", UID: "uid-of-gone", Controller: ptr.To(true)}}
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1",
+					Kind: "Website", Name: "gone", UID: "uid-of-gone", Controller: ptr.To(true)}}
 				f.store(deployment)
 			},
 		},
 		"service name taken": {
 			given: func(f *fixture) { f.store(foreignService()) },
 			// The API server refuses the last.
-			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
-			wantEvents: []string{createdDeployment, `Warning NameTaken Service "kubia-website-npsvc" exists already and has no owner`},
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website",
+				"create Service kubia-website-npsvc"},
+			wantEvents: []string{createdDeployment,
+				`Warning NameTaken Service "kubia-website-npsvc" exists already and has no owner`},
 		},
 		"configuration name taken: no pods run with it": {
 			given: func(f *fixture) { f.store(foreignConfigMap()) },
@@ -345,14 +354,16 @@ func TestReconcile(t *testing.T) {
 		},
 		"website with a source of another kind": {
 			website: newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Git = nil }),
-			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source has no git, ` +
+			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source ` +
+				`has no git, ` +
 				`and this version of website-controller knows no other kind of source: update website-controller`},
 		},
 		"website that git would read as an option": {
 			website: newWebsite(func(website *v1beta1.Website) {
 				website.Spec.Source.Git.Repository = "--upload-pack=id"
 			}),
-			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source.git.repository "--upload-pack=id" begins with a hyphen`},
+			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: ` +
+				`spec.source.git.repository "--upload-pack=id" begins with a hyphen`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,8 @@ type statusReporter struct {
 	written func(before, after *v1beta1.Website)
 }
 
-func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue, tracer tracer, memory *memory) *statusReporter {
+func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue,
+	tracer tracer, memory *memory) *statusReporter {
 	return &statusReporter{
 		client: client, cache: written, queue: queue, tracer: tracer, written: func(_, _ *v1beta1.Website) {},
 		memory: memory, delay: statusDelay,
@@ -58,7 +59,8 @@ func newStatusReporter(client websiteclient.WebsitesGetter, written cache.Mutati
 
 // report is the last step of a reconciliation, which found this, or nil when it is
 // not known whether there is a Deployment, and had these problems.
-func (r *statusReporter) report(ctx context.Context, found *status.Input, problems []*problem.Problem) (p *problem.Problem) {
+func (r *statusReporter) report(ctx context.Context, found *status.Input,
+	problems []*problem.Problem) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepStatus)
 	defer func() { end(p) }()
 
@@ -105,7 +107,8 @@ func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bo
 // write writes the status of a Website when it differs from what is there
 // and is due. The write carries the resource version of the object that the status
 // was computed from, so it cannot undo a newer one.
-func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus, now time.Time) *problem.Problem {
+func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus,
+	now time.Time) *problem.Problem {
 	key := cache.MetaObjectToName(website)
 	known := r.memory.of(website)
 	changed, wait := known.statusDue(&website.Status, &current, now, r.delay)
@@ -121,7 +124,8 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	update.ManagedFields = nil
 	update.SetSelfLink("")
 	update.Status = current
-	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{FieldManager: children.FieldManager})
+	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update,
+		metav1.UpdateOptions{FieldManager: children.FieldManager})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -151,7 +155,8 @@ func (k *remembered) statusWritten(before, after *v1beta1.WebsiteStatus, now tim
 
 // statusDue reports whether a status has changed, and how long it has to wait for more changes, at most the delay,
 // before it is written.
-func (k *remembered) statusDue(reported, current *v1beta1.WebsiteStatus, now time.Time, delay time.Duration) (changed bool, wait time.Duration) {
+func (k *remembered) statusDue(reported, current *v1beta1.WebsiteStatus, now time.Time,
+	delay time.Duration) (changed bool, wait time.Duration) {
 	if apiequality.Semantic.DeepEqual(reported, current) {
 		k.statusChanged = time.Time{}
 		return false, 0

@@ -24,7 +24,8 @@ func readyStatus(ready bool, available int32) *v1beta1.WebsiteStatus {
 	if ready {
 		status = metav1.ConditionTrue
 	}
-	return &v1beta1.WebsiteStatus{AvailableReplicas: available, Conditions: []metav1.Condition{{Type: "Ready", Status: status}}}
+	return &v1beta1.WebsiteStatus{AvailableReplicas: available,
+		Conditions: []metav1.Condition{{Type: "Ready", Status: status}}}
 }
 
 // TestReportable: a retry that may succeed is nothing to report, and leaves open what
@@ -38,14 +39,16 @@ func TestReportable(t *testing.T) {
 		want      string
 		wantKnown bool
 	}{
-		"all well":                   {nil, 0, "", true},
-		"a conflict":                 {[]*problem.Problem{conflict}, 0, "", false},
-		"a conflict that lasts":      {[]*problem.Problem{conflict}, 2 * problem.Persistent, "", false},
-		"an error":                   {[]*problem.Problem{broken}, problem.Persistent - 1, "", false},
-		"an error that lasts":        {[]*problem.Problem{conflict, broken}, problem.Persistent, v1beta1.WebsiteReasonReconcileError, true},
-		"a taken name":               {[]*problem.Problem{taken}, 0, v1beta1.WebsiteReasonNameTaken, true},
-		"an error, and a taken name": {[]*problem.Problem{broken, taken}, problem.Persistent, v1beta1.WebsiteReasonNameTaken, true},
-		"the namespace is deleted":   {[]*problem.Problem{problem.Classify(terminating())}, problem.Persistent, "", true},
+		"all well":              {nil, 0, "", true},
+		"a conflict":            {[]*problem.Problem{conflict}, 0, "", false},
+		"a conflict that lasts": {[]*problem.Problem{conflict}, 2 * problem.Persistent, "", false},
+		"an error":              {[]*problem.Problem{broken}, problem.Persistent - 1, "", false},
+		"an error that lasts": {[]*problem.Problem{conflict, broken}, problem.Persistent,
+			v1beta1.WebsiteReasonReconcileError, true},
+		"a taken name": {[]*problem.Problem{taken}, 0, v1beta1.WebsiteReasonNameTaken, true},
+		"an error, and a taken name": {[]*problem.Problem{broken, taken}, problem.Persistent,
+			v1beta1.WebsiteReasonNameTaken, true},
+		"the namespace is deleted": {[]*problem.Problem{problem.Classify(terminating())}, problem.Persistent, "", true},
 	} {
 		got, known := reportable(test.problems, test.requeues)
 		reason := ""
@@ -125,7 +128,8 @@ func TestCreatingCostsOneStatusWrite(t *testing.T) {
 		if _, found := live[*appsv1.Deployment](f, testDeployment); found {
 			edit(f, testDeployment, func(d *appsv1.Deployment) {
 				n := min(3, int32(tick/10))
-				d.Status = appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: min(3, int32(tick)), ReadyReplicas: n, AvailableReplicas: n}
+				d.Status = appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: min(3, int32(tick)), ReadyReplicas: n,
+					AvailableReplicas: n}
 			})
 		}
 		f.syncCaches()
@@ -136,7 +140,8 @@ func TestCreatingCostsOneStatusWrite(t *testing.T) {
 		clock.Step(25 * time.Millisecond)
 	}
 	writes := f.writes()
-	want := []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc",
+	want := []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website",
+		"create Service kubia-website-npsvc",
 		"create PodDisruptionBudget kubia-website", "status kubia 3"}
 	if !slices.Equal(writes, want) {
 		t.Errorf("writes until Ready: %q, want %q", writes, want)

@@ -41,7 +41,8 @@ func newUpgrade(t *testing.T) *upgrade {
 	}
 	u.controller.reconciler.installation.Nginx = "example.com/nginx:2"
 	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.reconciler.clock, u.controller.queue.Enqueue)
-	u.controller.reconciler.rollouts.Start([]*v1beta1.Website{u.older, u.younger}, rollout.InCache(u.controller.reconciler.children.Deployments))
+	u.controller.reconciler.rollouts.Start([]*v1beta1.Website{u.older, u.younger},
+		rollout.InCache(u.controller.reconciler.children.Deployments))
 	u.controller.queue.Running.Store(true)
 	return u
 }
@@ -53,7 +54,8 @@ func (u *upgrade) complete(website *v1beta1.Website) {
 		n := *deployment.Spec.Replicas
 		deployment.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: deployment.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
-			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}},
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue,
+				Reason: "NewReplicaSetAvailable"}},
 		}
 	})
 	u.syncCaches()
@@ -76,7 +78,8 @@ func (u *upgrade) image(website *v1beta1.Website) string {
 
 func (u *upgrade) wantImages(older, younger string) {
 	u.Helper()
-	if gotOlder, gotYounger := u.image(u.older), u.image(u.younger); gotOlder != "example.com/nginx:"+older || gotYounger != "example.com/nginx:"+younger {
+	if gotOlder, gotYounger := u.image(u.older), u.image(u.younger); gotOlder != "example.com/nginx:"+older ||
+		gotYounger != "example.com/nginx:"+younger {
 		u.Fatalf("the Deployments have %s and %s, want tags %s and %s", gotOlder, gotYounger, older, younger)
 	}
 }
@@ -87,7 +90,8 @@ func (u *upgrade) change(website *v1beta1.Website, tweak func(*v1beta1.Website))
 	changed := u.website(website.Name).DeepCopy()
 	changed.Generation++
 	tweak(changed)
-	if err := u.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), changed, changed.Namespace); err != nil {
+	if err := u.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), changed,
+		changed.Namespace); err != nil {
 		u.Fatal(err)
 	}
 	u.cacheWebsite(changed)
@@ -159,10 +163,13 @@ func TestWaitingWebsiteIsReconciled(t *testing.T) {
 		t.Errorf("%d ConfigMaps, want %d: that of the pending pod template is not needed yet", got, configMaps)
 	}
 
-	u.change(u.younger, func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "live"} })
+	u.change(u.younger, func(website *v1beta1.Website) {
+		website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "live"}
+	})
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "2")
-	if mark := must[*appsv1.Deployment](u.fixture, u.younger.Name).Annotations[children.LimitedRolloutAnnotation]; mark != "" {
+	if mark := must[*appsv1.Deployment](u.fixture, u.younger.Name).
+		Annotations[children.LimitedRolloutAnnotation]; mark != "" {
 		t.Errorf("the rollout that the user requested is marked %q", mark)
 	}
 }
@@ -172,7 +179,8 @@ func TestRolloutsInProgressAreKnownAtTheStart(t *testing.T) {
 	u := newUpgrade(t)
 	u.reconcileAndSee(u.older)
 	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.reconciler.clock, u.controller.queue.Enqueue)
-	u.controller.reconciler.rollouts.Start([]*v1beta1.Website{u.older, u.younger}, rollout.InCache(u.controller.reconciler.children.Deployments))
+	u.controller.reconciler.rollouts.Start([]*v1beta1.Website{u.older, u.younger},
+		rollout.InCache(u.controller.reconciler.children.Deployments))
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "1")
 	u.change(u.older, withReplicas(2))
@@ -196,8 +204,10 @@ func TestProgressDeadline(t *testing.T) {
 		})
 		f.syncCaches()
 		f.converge(newWebsite())
-		if spec := f.deployment().Spec; *spec.ProgressDeadlineSeconds != resources.ProgressDeadlineSeconds || spec.MinReadySeconds != test.wantReady {
-			t.Errorf("%s: the deadline is %d seconds, minReadySeconds %d, want %d", name, *spec.ProgressDeadlineSeconds, spec.MinReadySeconds, test.wantReady)
+		if spec := f.deployment().Spec; *spec.ProgressDeadlineSeconds != resources.ProgressDeadlineSeconds ||
+			spec.MinReadySeconds != test.wantReady {
+			t.Errorf("%s: the deadline is %d seconds, minReadySeconds %d, want %d", name, *spec.ProgressDeadlineSeconds,
+				spec.MinReadySeconds, test.wantReady)
 		}
 		if problems := f.reconcile(testKey); len(problems) > 0 || len(f.writes()) > 0 {
 			t.Errorf("%s: in the end there are %v and writes %q", name, problems, f.writes())

@@ -25,7 +25,8 @@ const (
 	portRetry = 100 * time.Millisecond
 )
 
-func (r *reconciler) ensureService(ctx context.Context, found *status.Input, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
+func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
+	desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepService)
 	defer func() { end(p) }()
 
@@ -45,7 +46,8 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 			return current, p
 		}
 	}
-	service, done, p := services.Apply(ctx, website, current, workload.Service(website, found.Deployment, current, found.PodSelector))
+	service, done, p := services.Apply(ctx, website, current,
+		workload.Service(website, found.Deployment, current, found.PodSelector))
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
@@ -59,7 +61,8 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 
 // ensurePodDisruptionBudget keeps the PodDisruptionBudget of a Website with
 // several pods, and removes that of one that has no longer several.
-func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
+func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *status.Input,
+	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
 	defer func() { end(p) }()
 
@@ -74,7 +77,8 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 	if p != nil {
 		return p
 	}
-	budget, done, p := budgets.Apply(ctx, website, current, workload.PodDisruptionBudget(website, found.Deployment, current, found.PodSelector))
+	budget, done, p := budgets.Apply(ctx, website, current,
+		workload.PodDisruptionBudget(website, found.Deployment, current, found.PodSelector))
 	metrics.RecordChildWrite(budgets, done)
 	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {
@@ -86,7 +90,8 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 // restoreService creates the Service with the node port that it had, or with any
 // when that one is taken. The next apply leaves the port out and so gives up its
 // ownership: the API server keeps the value, and other clients may change it.
-func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*corev1.Service, *problem.Problem) {
+func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*corev1.Service,
+	*problem.Problem) {
 	build := func() *corev1ac.ServiceApplyConfiguration {
 		return workload.Service(found.Website, found.Deployment, nil, found.PodSelector)
 	}

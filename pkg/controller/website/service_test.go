@@ -32,13 +32,19 @@ func TestNodePortOfDeletedService(t *testing.T) {
 		want      []string
 		wantEvent bool
 	}{
-		"the port is free":           {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}, "", []string{"32535", ""}, false},
-		"of a load balancer":         {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer}, "", []string{"32535", ""}, false},
-		"the port is taken":          {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}, "provided port is already allocated", []string{"32535", "32535", "32535", "32535", ""}, true},
-		"the port is out of range":   {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}, "provided port is not in the valid range", []string{"32535", ""}, true},
-		"the Website names one":      {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080}, "", []string{"30080"}, false},
-		"within the cluster only":    {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}, "", []string{""}, false},
-		"the Website's own is taken": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080}, "provided port is already allocated", []string{"30080"}, true},
+		"the port is free": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}, "",
+			[]string{"32535", ""}, false},
+		"of a load balancer": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer}, "",
+			[]string{"32535", ""}, false},
+		"the port is taken": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
+			"provided port is already allocated", []string{"32535", "32535", "32535", "32535", ""}, true},
+		"the port is out of range": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
+			"provided port is not in the valid range", []string{"32535", ""}, true},
+		"the Website names one": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080}, "",
+			[]string{"30080"}, false},
+		"within the cluster only": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}, "", []string{""}, false},
+		"the Website's own is taken": {v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080},
+			"provided port is already allocated", []string{"30080"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(testNow)
@@ -88,7 +94,8 @@ func refusePort(f *fixture) (release func()) {
 			return false, nil, nil
 		}
 		return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, testDeployment+"-npsvc", field.ErrorList{
-			field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 32535, "provided port is already allocated")})
+			field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 32535,
+				"provided port is already allocated")})
 	})
 	return func() { isFree = true }
 }

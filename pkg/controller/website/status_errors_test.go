@@ -20,11 +20,14 @@ func TestStatusErrors(t *testing.T) {
 		wantResult problem.Result
 		wantRetry  bool
 	}{
-		"conflict is retried, not reported": {apierrors.NewConflict(websites, testName, errors.New("changed")), problem.Conflict, true},
-		"a deleted website is ignored":      {apierrors.NewNotFound(websites, testName), problem.Success, false},
-		"anything else is retried":          {errBroken, problem.Failure, true},
-		"also what an older server refuses": {apierrors.NewInvalid(schema.GroupKind{Group: v1beta1.GroupName, Kind: "Website"}, testName,
-			field.ErrorList{field.NotSupported(field.NewPath("status", "conditions"), "New", []string{"Old"})}), problem.Failure, true},
+		"conflict is retried, not reported": {apierrors.NewConflict(websites, testName, errors.New("changed")),
+			problem.Conflict, true},
+		"a deleted website is ignored": {apierrors.NewNotFound(websites, testName), problem.Success, false},
+		"anything else is retried":     {errBroken, problem.Failure, true},
+		"also what an older server refuses": {apierrors.NewInvalid(schema.GroupKind{Group: v1beta1.GroupName,
+			Kind: "Website"}, testName,
+			field.ErrorList{field.NotSupported(field.NewPath("status", "conditions"), "New", []string{"Old"})}),
+			problem.Failure, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

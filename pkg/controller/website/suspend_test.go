@@ -61,7 +61,8 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 // agentPin returns what the ConfigMap of the agents has them serve.
 func (f *fixture) agentPin() string {
 	f.Helper()
-	obj, err := f.tracker.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, resources.AgentConfigMapName(newWebsite()))
+	obj, err := f.tracker.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace,
+		resources.AgentConfigMapName(newWebsite()))
 	if apierrors.IsNotFound(err) {
 		return ""
 	}
@@ -81,7 +82,8 @@ func (f *fixture) setStatusCommit(commit string) {
 	f.Helper()
 	website := f.website(testName)
 	website.Status = v1beta1.WebsiteStatus{Commit: commit}
-	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, testNamespace); err != nil {
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website,
+		testNamespace); err != nil {
 		f.Fatal(err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over afterwards, and until then
+// TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over afterwards, and until
+// then
 // the status says what is waited for, as that can be for ever. Pods of another Deployment with the same selector do not
 // count.
 func TestFormerPodsOfTwoRevisions(t *testing.T) {
@@ -42,7 +43,8 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 				},
 			}
 			former.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.GitSyncContainer}}
-			p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(), &status.Input{Website: newWebsite(), Deployment: former})
+			p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(),
+				&status.Input{Website: newWebsite(), Deployment: former})
 			switch {
 			case !test.blocked && p != nil:
 				t.Errorf("the problem is %+v, want none", p)
@@ -53,7 +55,8 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 	}
 }
 
-// TestFormerPodsUntilTheyAreReplaced: as long as the Service leads to pods of the controller before this one, their nodes
+// TestFormerPodsUntilTheyAreReplaced: as long as the Service leads to pods of the controller before this one, their
+// nodes
 // are those of the status, whatever became of earlier writes of it. The Service is left as it is.
 func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
 	f := newFixture(t, newWebsite())

@@ -25,7 +25,8 @@ func TestSpanOfAReconciliation(t *testing.T) {
 		"success":  {problem.Success, nil, codes.Unset, 0},
 		"taken":    {problem.Taken, []*problem.Problem{problem.NameTaken("x", false, "taken")}, codes.Unset, 1},
 		"conflict": {problem.Conflict, []*problem.Problem{problem.Classify(errors.New("conflict"))}, codes.Unset, 1},
-		"errors":   {problem.Failure, []*problem.Problem{problem.Classify(errors.New("one")), problem.Classify(errors.New("two"))}, codes.Error, 2},
+		"errors": {problem.Failure, []*problem.Problem{problem.Classify(errors.New("one")),
+			problem.Classify(errors.New("two"))}, codes.Error, 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +41,8 @@ func TestSpanOfAReconciliation(t *testing.T) {
 			}
 			got := spans[0]
 			if got.Name != SpanReconcile || got.Status.Code != test.wantStatus || len(got.Events) != test.wantEvents {
-				t.Errorf("span %s with status %v and %d errors, want %s, %v, %d", got.Name, got.Status, len(got.Events), SpanReconcile, test.wantStatus, test.wantEvents)
+				t.Errorf("span %s with status %v and %d errors, want %s, %v, %d", got.Name, got.Status, len(got.Events),
+					SpanReconcile, test.wantStatus, test.wantEvents)
 			}
 			attributes := map[string]string{}
 			for _, a := range got.Attributes {
@@ -78,7 +80,8 @@ func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 		}
 		steps = append(steps, strings.TrimPrefix(span.Name, spanStepPrefix))
 	}
-	want := []string{"claim", "configmap", "agent-keys", "agent-configmap", "deployment", "service", "poddisruptionbudget", "status", "collect-configmaps"}
+	want := []string{"claim", "configmap", "agent-keys", "agent-configmap", "deployment", "service", "poddisruptionbudget",
+		"status", "collect-configmaps"}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps = %q, want %q", steps, want)
 	}

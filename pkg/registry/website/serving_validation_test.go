@@ -103,9 +103,11 @@ var servingCases = map[string]specCase{
 	"redirect from relative": {tweak: redirect("a", "/b", 301),
 		want: []string{`spec.serving.redirects[0].from: Invalid value: "a": must begin with '/'`}},
 	"redirect from variable": {tweak: redirect("/$a", "/b", 301), want: []string{`spec.serving.redirects[0].from: ` +
-		`Invalid value: "/$a": must consist of printable characters and spaces, without '"', '$' and '\', also where encoded`}},
+		`Invalid value: "/$a": must consist of printable characters and spaces, without '"', '$' and '\', also ` +
+		`where encoded`}},
 	"redirect from query": {tweak: redirect("/a?b", "/b", 301), want: []string{`spec.serving.redirects[0].from: ` +
-		`Invalid value: "/a?b": must not contain a query string or fragment: write '%3F' for '?' and '%23' for '#' in a path`}},
+		`Invalid value: "/a?b": must not contain a query string or fragment: write '%3F' for '?' and '%23' for '#' ` +
+		`in a path`}},
 	"redirect from slashes": {tweak: redirect("//a", "/b", 301),
 		want: []string{`spec.serving.redirects[0].from: Invalid value: "//a": must not contain '//'`}},
 	"redirect from upwards": {
@@ -157,22 +159,28 @@ var servingCases = map[string]specCase{
 		want: []string{`spec.serving.redirects[1].from: Duplicate value: "/gr%c3%b6%C3%9Fe"`}},
 	"redirect to itself, encoded": {tweak: redirect("/größe", "/gr%C3%B6%C3%9Fe", 301),
 		want: []string{`spec.serving.redirects[0].to: Invalid value: "/gr%C3%B6%C3%9Fe": must not redirect to itself`}},
-	"prefix to itself, encoded": {tweak: redirect("/ö/*", "/%C3%B6/:splat", 301), want: []string{`spec.serving.redirects[0].to: ` +
-		`Invalid value: "/%C3%B6/:splat": must not be a path that 'from' matches, which redirects without end`}},
-	"redirect from a line feed, encoded": {tweak: redirect("/a%0Ab", "/b", 301), want: []string{`spec.serving.redirects[0].from: ` +
-		`Invalid value: "/a%0Ab": must consist of printable characters and spaces, without '"', '$' and '\', also where encoded`}},
+	"prefix to itself, encoded": {tweak: redirect("/ö/*", "/%C3%B6/:splat", 301),
+		want: []string{`spec.serving.redirects[0].to: ` +
+			`Invalid value: "/%C3%B6/:splat": must not be a path that 'from' matches, which redirects without end`}},
+	"redirect from a line feed, encoded": {tweak: redirect("/a%0Ab", "/b", 301),
+		want: []string{`spec.serving.redirects[0].from: ` +
+			`Invalid value: "/a%0Ab": must consist of printable characters and spaces, without '"', '$' and '\', also ` +
+			`where encoded`}},
 	"redirect from a bad escape": {tweak: redirect("/100%", "/b", 301), want: []string{`spec.serving.redirects[0].from: ` +
 		`Invalid value: "/100%": must have two hexadecimal digits after '%': write '%25' for '%'`}},
 	"redirect from too many bytes": {tweak: redirect("/"+strings.Repeat("é", 512), "/b", 301), want: []string{
-		`spec.serving.redirects[0].from: Invalid value: "/` + strings.Repeat("é", 512) + `": must not be longer than 1024 bytes, decoded`}},
+		`spec.serving.redirects[0].from: Invalid value: "/` + strings.Repeat("é", 512) + `": must not be longer than 1024 ` +
+			`bytes, decoded`}},
 	"not found, all scripts": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/größe fehlt.html" })},
 	"not found, query": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/a%3Fb" }),
 		want: []string{`spec.serving.notFoundPath: Invalid value: "/a%3Fb": must not contain '?', also not where encoded`}},
 	"header path with a star": {tweak: header("/größe/*", "X-A", "1")},
-	"header path, star within": {tweak: header("/assets/*.js", "X-A", "1"), want: []string{`spec.serving.headers[0].path: ` +
-		`Invalid value: "/assets/*.js": must contain '*' only as the last segment`}},
-	"header path with a placeholder": {tweak: header("/:lang/", "X-A", "1"), want: []string{`spec.serving.headers[0].path: ` +
-		`Invalid value: "/:lang/": must not contain a placeholder: only '*' as the last segment is supported`}},
+	"header path, star within": {tweak: header("/assets/*.js", "X-A", "1"),
+		want: []string{`spec.serving.headers[0].path: ` +
+			`Invalid value: "/assets/*.js": must contain '*' only as the last segment`}},
+	"header path with a placeholder": {tweak: header("/:lang/", "X-A", "1"),
+		want: []string{`spec.serving.headers[0].path: ` +
+			`Invalid value: "/:lang/": must not contain a placeholder: only '*' as the last segment is supported`}},
 	"header twice, with a star": {tweak: tweaks(header("/ä/", "X-A", "1"), header("/%C3%A4/*", "X-A", "2")),
 		want: []string{`spec.serving.headers[1].name: Duplicate value: "X-A"`}},
 

@@ -85,7 +85,8 @@ func FuzzValidateWebsite(f *testing.F) {
 				t.Errorf("%s %q is accepted and contains a control character", m.name, m.value)
 			}
 			decoded, err := url.PathUnescape(m.value)
-			if m.decoded && (err != nil || strings.ContainsAny(decoded, "\"\\$") || strings.ContainsFunc(decoded, unicode.IsControl)) {
+			if m.decoded && (err != nil || strings.ContainsAny(decoded, "\"\\$") ||
+				strings.ContainsFunc(decoded, unicode.IsControl)) {
 				t.Errorf("%s %q is accepted and has a meaning to nginx where it is decoded", m.name, m.value)
 			}
 			if m.nginx && strings.ContainsAny(m.value, " \"'\\;{}$") || strings.ContainsAny(m.value, "\\") ||

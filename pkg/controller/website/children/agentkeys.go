@@ -88,7 +88,8 @@ func (k *AgentKeys) All() []cache.ObjectName {
 // managed fields.
 func isOurs(configMap *corev1.ConfigMap) bool {
 	return configMap.Labels[resources.LabelManagedBy] == resources.ManagedBy ||
-		slices.ContainsFunc(configMap.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == FieldManager })
+		slices.ContainsFunc(configMap.ManagedFields,
+			func(m metav1.ManagedFieldsEntry) bool { return m.Manager == FieldManager })
 }
 
 func (k *AgentKeys) cached(namespace string) *corev1.ConfigMap {

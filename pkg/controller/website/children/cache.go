@@ -19,7 +19,8 @@ const (
 // NewCache returns a view of an informer's store that never shows less than the
 // controller has written or read from the API server.
 func NewCache(store cache.Store) cache.MutationCache {
-	return &writes{cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), store, cache.MutationCacheOptions{TTL: lagLimit, MaxCacheSize: maxWrites})}
+	return &writes{cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), store,
+		cache.MutationCacheOptions{TTL: lagLimit, MaxCacheSize: maxWrites})}
 }
 
 // writes is a MutationCache that does not keep what the store has already: a watch may be faster than an answer.

@@ -12,10 +12,12 @@ import (
 // TestShownWritesAreForgotten: what was written is remembered until the informer's store has it, and no longer.
 func TestShownWritesAreForgotten(t *testing.T) {
 	version := func(resourceVersion string) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", ResourceVersion: resourceVersion}}
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site",
+			ResourceVersion: resourceVersion}}
 	}
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	services := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", cache: NewCache(store), trim: func(*corev1.Service) {}}
+	services := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", cache: NewCache(store),
+		trim: func(*corev1.Service) {}}
 	all := &Children{Services: services}
 	// remembered is whether a version is returned while the store has an older one.
 	remembered := func(resourceVersion string) bool {

@@ -55,7 +55,8 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 		AgentKeys:       &AgentKeys{store: configMapStore, cache: NewCache(configMapStore), client: kube.CoreV1().ConfigMaps},
 		AgentConfigMaps: agentConfigMaps,
 		Deployments:     newDeployments(kube, informers, owners),
-		Services:        newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services, extractService),
+		Services: newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services,
+			extractService),
 		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer().GetStore(),
 			kube.PolicyV1().PodDisruptionBudgets, extractPodDisruptionBudget),
 	}, nil
@@ -80,11 +81,15 @@ func (c *Children) Shown(object metav1.Object) {
 }
 
 // AddRoutes adds the children that route hosts. Without it there are none.
-func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.Interface, stores RouteStores, owners Owners) {
+func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.Interface,
+	stores RouteStores, owners Owners) {
 	api := gateway.GatewayV1()
-	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, extractHTTPRoute), stores.HTTPRoutes)
-	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, extractListenerSet), stores.ListenerSets)
-	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, extractIngress), stores.Ingresses)
+	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, extractHTTPRoute),
+		stores.HTTPRoutes)
+	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, extractListenerSet),
+		stores.ListenerSets)
+	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, extractIngress),
+		stores.Ingresses)
 }
 
 // AddPreviews adds the Websites that are previews. Their cache is that of all Websites, and

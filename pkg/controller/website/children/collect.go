@@ -25,7 +25,8 @@ import (
 // The caches only spare the API server requests. Before a deletion, everything is read
 // from there, in the order in which references are passed on: a ReplicaSet comes from
 // the Deployment, a pod from a ReplicaSet.
-func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *appsv1.Deployment, current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
+func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *appsv1.Deployment,
+	current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
 	var done []Operation
 	var unused []*corev1.ConfigMap
 	mounted := sets.New(templateConfigMaps(&deployment.Spec.Template.Spec)...).Insert(*current.GetName())
@@ -73,7 +74,8 @@ func (c *ConfigMaps) isMounted(configMap *corev1.ConfigMap) bool {
 // mounted returns the ConfigMaps that pods of a Deployment mount, or would, by the API
 // server. It is empty when there is no such Deployment of the Website, or its
 // controller has not observed it.
-func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, deploymentName string) (sets.Set[string], *problem.Problem) {
+func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, deploymentName string) (sets.Set[string],
+	*problem.Problem) {
 	names := sets.New[string]()
 	apps := c.kube.AppsV1()
 	deployment, err := apps.Deployments(website.Namespace).Get(ctx, deploymentName, metav1.GetOptions{})
@@ -81,7 +83,8 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	case apierrors.IsNotFound(err):
 		return names, nil
 	case err != nil:
-		return nil, problem.ClassifyOther(fmt.Errorf("reading Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("reading Deployment %q before old ConfigMaps are deleted: %w",
+			deploymentName, err))
 	case !metav1.IsControlledBy(deployment, website) || deployment.Status.ObservedGeneration < deployment.Generation:
 		return names, nil
 	}
@@ -90,14 +93,18 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	ofDeployment := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)}
 	replicaSets, err := apps.ReplicaSets(website.Namespace).List(ctx, ofDeployment)
 	if err != nil {
-		return nil, problem.ClassifyOther(fmt.Errorf("listing the ReplicaSets of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+		return nil, problem.ClassifyOther(
+			fmt.Errorf("listing the ReplicaSets of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err),
+		)
 	}
 	for i := range replicaSets.Items {
 		names.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template.Spec)...)
 	}
 	pods, err := c.kube.CoreV1().Pods(website.Namespace).List(ctx, ofDeployment)
 	if err != nil {
-		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+		return nil, problem.ClassifyOther(
+			fmt.Errorf("listing the pods of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err),
+		)
 	}
 	for i := range pods.Items {
 		names.Insert(mountedConfigMaps(&pods.Items[i].Spec)...)
@@ -107,7 +114,8 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 
 // adopt makes a Website the owner of an earlier configuration that has none. What was
 // applied is applied again with an owner: an apply without the content would remove it.
-func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name string, current *corev1ac.ConfigMapApplyConfiguration) (Operation, *problem.Problem) {
+func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name string,
+	current *corev1ac.ConfigMapApplyConfiguration) (Operation, *problem.Problem) {
 	client := c.client(website.Namespace)
 	orphan, err := client.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -126,7 +134,8 @@ func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name s
 		return Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", c.name, name, err))
 	}
 	applied.OwnerReferences = current.OwnerReferences
-	adopted, err := client.Apply(ctx, applied.WithUID(orphan.UID), metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	adopted, err := client.Apply(ctx, applied.WithUID(orphan.UID),
+		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if err != nil {
 		return Unchanged, problem.Classify(fmt.Errorf("adopting %s %q: %w", c.name, name, err))
 	}

@@ -35,8 +35,10 @@ type ConfigMaps struct {
 	replicaSets cache.Indexer
 }
 
-func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory, owners Owners) (*ConfigMaps, error) {
-	configMaps, replicaSets := informers.Core().V1().ConfigMaps().Informer(), informers.Apps().V1().ReplicaSets().Informer()
+func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory,
+	owners Owners) (*ConfigMaps, error) {
+	configMaps, replicaSets := informers.Core().V1().ConfigMaps().Informer(),
+		informers.Apps().V1().ReplicaSets().Informer()
 	if err := configMaps.AddIndexers(cache.Indexers{byDeploymentName: func(obj any) ([]string, error) {
 		configMap, ok := obj.(*corev1.ConfigMap)
 		if !ok {
@@ -70,7 +72,8 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 
 // Apply creates or updates the ConfigMap of a configuration. An immutable one of
 // another content under its name was not made here.
-func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *corev1.ConfigMap, desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
+func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *corev1.ConfigMap,
+	desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
 	if child == nil || !ptr.Deref(child.Immutable, false) {
 		return c.Kind.Apply(ctx, website, child, desired)
 	}
@@ -91,7 +94,8 @@ func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child 
 	}
 	if !maps.Equal(live.Data, desired.Data) {
 		return child, Unchanged, problem.NameTaken(c.name+"/"+child.Name+"/"+string(child.UID), false,
-			"%s %q is immutable and its content is not that of this Website; delete it, then it is created again", c.name, child.Name)
+			"%s %q is immutable and its content is not that of this Website; delete it, then it is created again",
+			c.name, child.Name)
 	}
 	return c.Kind.Apply(ctx, website, child, desired)
 }
@@ -109,7 +113,8 @@ func (c *ConfigMaps) HoldsAny(website *v1beta1.Website) bool {
 // named returns the cached nginx configurations with the deployment name of a Website.
 func (c *ConfigMaps) named(website *v1beta1.Website) []*corev1.ConfigMap {
 	key := cache.NewObjectName(website.Namespace, resources.DeploymentName(website)).String()
-	return slices.DeleteFunc(Indexed[*corev1.ConfigMap](c.index, byDeploymentName, key), func(configMap *corev1.ConfigMap) bool {
-		return resources.IsAgentConfigMap(configMap.Name)
-	})
+	return slices.DeleteFunc(Indexed[*corev1.ConfigMap](c.index, byDeploymentName, key),
+		func(configMap *corev1.ConfigMap) bool {
+			return resources.IsAgentConfigMap(configMap.Name)
+		})
 }

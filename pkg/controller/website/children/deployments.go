@@ -25,8 +25,10 @@ type Deployments struct {
 	*Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]
 }
 
-func newDeployments(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory, owners Owners) *Deployments {
-	kind := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(), kube.AppsV1().Deployments, extractDeployment)
+func newDeployments(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory,
+	owners Owners) *Deployments {
+	kind := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(),
+		kube.AppsV1().Deployments, extractDeployment)
 	kind.digest = digestOfDeployment
 	return &Deployments{kind}
 }
@@ -34,7 +36,8 @@ func newDeployments(kube kubernetes.Interface, informers kubeinformers.SharedInf
 // ApplyRest is Apply for a Deployment whose pods have to stay as they are: all of it but the
 // pod template is applied. That is read from the API server, and only if anything else is to
 // change.
-func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, child *appsv1.Deployment, desired *appsv1ac.DeploymentApplyConfiguration) (*appsv1.Deployment, Operation, *problem.Problem) {
+func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, child *appsv1.Deployment,
+	desired *appsv1ac.DeploymentApplyConfiguration) (*appsv1.Deployment, Operation, *problem.Problem) {
 	before, p := d.Applied(child)
 	if p != nil {
 		return child, Unchanged, p
@@ -48,11 +51,13 @@ func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, c
 		err = apierrors.NewConflict(appsv1.Resource("deployments"), child.Name, fmt.Errorf("it was replaced"))
 	}
 	if err != nil {
-		return child, Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q, whose pod template is to stay: %w", d.name, child.Name, err))
+		return child, Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q, whose pod template is to stay: %w", d.name,
+			child.Name, err))
 	}
 	applied, err := d.extract(live, FieldManager)
 	if err != nil {
-		return child, Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", d.name, child.Name, err))
+		return child, Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", d.name,
+			child.Name, err))
 	}
 	desired.Spec.Template = nil
 	if applied.Spec != nil {

@@ -35,7 +35,8 @@ type Digest struct {
 	Rest sum
 }
 
-// keep puts the Digest into a child in place of its managed fields, where it takes the least memory: into the self-link,
+// keep puts the Digest into a child in place of its managed fields, where it takes the least memory: into the
+// self-link,
 // which API servers neither store nor send since Kubernetes 1.24.
 func (d Digest) keep(child metav1.Object) {
 	child.SetManagedFields(nil)
@@ -111,7 +112,8 @@ func (k *Kind[T, A]) Applied(child T) (Digest, *problem.Problem) {
 	}
 	digest, err := extractDigest(child, k.extract, k.digest)
 	if err != nil {
-		return Digest{}, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err))
+		return Digest{}, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name,
+			child.GetName(), err))
 	}
 	return digest, nil
 }
@@ -126,7 +128,8 @@ func (k *Kind[T, A]) Desired(desired A) (Digest, *problem.Problem) {
 func appliedEntry(object metav1.Object, fieldManager string) *metav1.ManagedFieldsEntry {
 	entries := object.GetManagedFields()
 	for i := range entries {
-		if entry := &entries[i]; entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if entry := &entries[i]; entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
+			entry.Subresource == "" {
 			return entry
 		}
 	}

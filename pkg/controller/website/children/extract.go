@@ -42,7 +42,8 @@ var (
 func extractor[S any, T interface {
 	*S
 	Object
-}, A ApplyConfiguration[A]](newConfiguration func(name, namespace string) A) func(child T, fieldManager string) (A, error) {
+}, A ApplyConfiguration[A]](newConfiguration func(name, namespace string) A) func(child T,
+	fieldManager string) (A, error) {
 	return func(child T, fieldManager string) (A, error) {
 		applied := newConfiguration(child.GetName(), child.GetNamespace())
 		entry := appliedEntry(child, fieldManager)
@@ -64,7 +65,8 @@ func extractor[S any, T interface {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sets.members(object), applied); err != nil {
 			return applied, fmt.Errorf("converting what was applied: %w", err)
 		}
-		return applied.WithKind(kind).WithAPIVersion(apiVersion).WithName(child.GetName()).WithNamespace(child.GetNamespace()), nil
+		return applied.WithKind(kind).WithAPIVersion(apiVersion).WithName(child.GetName()).
+			WithNamespace(child.GetNamespace()), nil
 	}
 }
 

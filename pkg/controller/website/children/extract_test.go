@@ -31,8 +31,10 @@ func TestExtractDeployment(t *testing.T) {
 		"a field gone":      func(d *appsv1.Deployment) { d.Spec.Replicas = nil },
 		"a container gone":  func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "other" },
 		"no managed fields": func(d *appsv1.Deployment) { d.ManagedFields = nil },
-		"an update":         func(d *appsv1.Deployment) { d.ManagedFields[1].Operation = metav1.ManagedFieldsOperationUpdate },
-		"another manager":   func(d *appsv1.Deployment) { d.ManagedFields[1].Manager = "kubectl" },
+		"an update": func(d *appsv1.Deployment) {
+			d.ManagedFields[1].Operation = metav1.ManagedFieldsOperationUpdate
+		},
+		"another manager": func(d *appsv1.Deployment) { d.ManagedFields[1].Manager = "kubectl" },
 		"finalizers, which are a set": func(d *appsv1.Deployment) {
 			d.Finalizers = []string{"example.com/a", "example.com/b"}
 			d.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{"v:\"example.com/b\"":{}}}}`)
@@ -57,7 +59,8 @@ func TestExtractDeployment(t *testing.T) {
 func TestExtractNothing(t *testing.T) {
 	for name, fields := range map[string]*metav1.FieldsV1{"none": nil, "an empty set": metav1.NewFieldsV1(`{}`)} {
 		deployment := newDeployment(func(d *appsv1.Deployment) { d.ManagedFields[1].FieldsV1 = fields })
-		if got, err := extractDeployment(deployment, FieldManager); err != nil || !reflect.DeepEqual(got, appsv1ac.Deployment("site", "default")) {
+		if got, err := extractDeployment(deployment, FieldManager); err != nil ||
+			!reflect.DeepEqual(got, appsv1ac.Deployment("site", "default")) {
 			t.Errorf("%s: extracted %+v (%v)", name, got, err)
 		}
 	}
@@ -67,28 +70,48 @@ func TestExtractNothing(t *testing.T) {
 // they are made, after another client has added to them.
 func TestExtractChildren(t *testing.T) {
 	website := newWebsite("kubia")
-	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}}
+	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
+		Submodules: v1beta1.SubmodulesNone, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}}
 	website.Spec.Polling.Mode = v1beta1.PollingModePeriodic
-	website.Spec.Hosts, website.Spec.Replicas = []v1beta1.WebsiteHost{{Name: "www.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "example.com", Role: v1beta1.HostRoleRedirect}}, ptr.To[int32](2)
+	website.Spec.Hosts, website.Spec.Replicas = []v1beta1.WebsiteHost{
+		{Name: "www.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "example.com", Role: v1beta1.HostRoleRedirect},
+	}, ptr.To[int32](2)
 	website.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 	deployment, config := built(t, website)
-	routes := &resources.HostRoutes{Website: website, Hosts: resources.HostNames(website), Gateways: []resources.Gateway{{OwnListeners: true, Gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "gateways", Name: "shared"}}}}}
+	routes := &resources.HostRoutes{
+		Website: website, Hosts: resources.HostNames(website),
+		Gateways: []resources.Gateway{
+			{
+				OwnListeners: true, Gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "gateways",
+					Name: "shared"}},
+			},
+		},
+	}
 
 	kube, gateway := fake.NewClientset(), gatewayfake.NewClientset().GatewayV1()
 	const namespace = "default"
 	extractsAsClientGo(t, kube.AppsV1().Deployments(namespace), deployment, extractDeployment, appsv1ac.ExtractDeployment,
-		`{"spec":{"paused":true,"template":{"spec":{"containers":[{"name":"nginx","env":[{"name":"MORE","value":"1"}]},{"name":"sidecar","image":"sidecar:1"}],"volumes":[{"name":"more","emptyDir":{}}]}}}}`)
-	extractsAsClientGo(t, kube.CoreV1().ConfigMaps(namespace), resources.ConfigMap(website, config), extractConfigMap, corev1ac.ExtractConfigMap, `{"data":{"more":"1"}}`)
-	extractsAsClientGo(t, kube.CoreV1().Services(namespace), resources.Service(website), extractService, corev1ac.ExtractService,
+		`{"spec":{"paused":true,"template":{"spec":{"containers":[{"name":"nginx","env":[{"name":"MORE","value":"1"}]},`+
+			`{"name":"sidecar","image":"sidecar:1"}],"volumes":[{"name":"more","emptyDir":{}}]}}}}`)
+	extractsAsClientGo(t, kube.CoreV1().ConfigMaps(namespace), resources.ConfigMap(website, config), extractConfigMap,
+		corev1ac.ExtractConfigMap, `{"data":{"more":"1"}}`)
+	extractsAsClientGo(t, kube.CoreV1().Services(namespace), resources.Service(website), extractService,
+		corev1ac.ExtractService,
 		`{"spec":{"ports":[{"port":9113,"protocol":"TCP","name":"metrics"}]}}`)
-	extractsAsClientGo(t, kube.PolicyV1().PodDisruptionBudgets(namespace), resources.PodDisruptionBudget(website), extractPodDisruptionBudget, policyv1ac.ExtractPodDisruptionBudget,
+	extractsAsClientGo(t, kube.PolicyV1().PodDisruptionBudgets(namespace), resources.PodDisruptionBudget(website),
+		extractPodDisruptionBudget, policyv1ac.ExtractPodDisruptionBudget,
 		`{"metadata":{"labels":{"more":"1"}}}`)
-	extractsAsClientGo(t, kube.NetworkingV1().Ingresses(namespace), resources.Ingress(website, resources.HostNames(website), "shared"), extractIngress, networkingv1ac.ExtractIngress, `{"metadata":{"labels":{"more":"1"}}}`)
+	extractsAsClientGo(
+		t, kube.NetworkingV1().Ingresses(namespace), resources.Ingress(website, resources.HostNames(website), "shared"),
+		extractIngress, networkingv1ac.ExtractIngress, `{"metadata":{"labels":{"more":"1"}}}`,
+	)
 	for _, route := range routes.HTTPRoutes() {
-		extractsAsClientGo(t, gateway.HTTPRoutes(namespace), route, extractHTTPRoute, gatewayv1ac.ExtractHTTPRoute, `{"metadata":{"labels":{"more":"1"}}}`)
+		extractsAsClientGo(t, gateway.HTTPRoutes(namespace), route, extractHTTPRoute, gatewayv1ac.ExtractHTTPRoute,
+			`{"metadata":{"labels":{"more":"1"}}}`)
 	}
 	for _, set := range routes.ListenerSets() {
-		extractsAsClientGo(t, gateway.ListenerSets(namespace), set, extractListenerSet, gatewayv1ac.ExtractListenerSet, `{"metadata":{"labels":{"more":"1"}}}`)
+		extractsAsClientGo(t, gateway.ListenerSets(namespace), set, extractListenerSet, gatewayv1ac.ExtractListenerSet,
+			`{"metadata":{"labels":{"more":"1"}}}`)
 	}
 }
 
@@ -99,7 +122,8 @@ func built(t testing.TB, website *v1beta1.Website) (*appsv1ac.DeploymentApplyCon
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, err := resources.Deployment(website, resources.Installation{Nginx: "nginx:1", GitSync: "git-sync:2", Agent: "agent:3", PullSecrets: []string{"pull"}}, config)
+	deployment, err := resources.Deployment(website, resources.Installation{Nginx: "nginx:1", GitSync: "git-sync:2",
+		Agent: "agent:3", PullSecrets: []string{"pull"}}, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,16 +133,19 @@ func built(t testing.TB, website *v1beta1.Website) (*appsv1ac.DeploymentApplyCon
 // patcher is a client that another manager uses as well.
 type patcher[T Object, A any] interface {
 	Client[T, A]
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
+		subresources ...string) (T, error)
 }
 
-func extractsAsClientGo[T Object, A ApplyConfiguration[A]](t *testing.T, client patcher[T, A], desired A, ours, clientGo func(T, string) (A, error), more string) {
+func extractsAsClientGo[T Object, A ApplyConfiguration[A]](t *testing.T, client patcher[T, A], desired A, ours,
+	clientGo func(T, string) (A, error), more string) {
 	t.Helper()
 	applied, err := client.Apply(t.Context(), desired, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	edited, err := client.Patch(t.Context(), *desired.GetName(), types.StrategicMergePatchType, []byte(more), metav1.PatchOptions{FieldManager: "kubectl"})
+	edited, err := client.Patch(t.Context(), *desired.GetName(), types.StrategicMergePatchType, []byte(more),
+		metav1.PatchOptions{FieldManager: "kubectl"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +162,8 @@ func extractsAsClientGo[T Object, A ApplyConfiguration[A]](t *testing.T, client 
 			t.Fatal(err)
 		}
 		if encoded(t, got) != encoded(t, want) || encoded(t, got) != encoded(t, desired) {
-			t.Errorf("%T: extracted\n%s, client-go extracts\n%s, applied was\n%s", child, encoded(t, got), encoded(t, want), encoded(t, desired))
+			t.Errorf("%T: extracted\n%s, client-go extracts\n%s, applied was\n%s", child, encoded(t, got), encoded(t, want),
+				encoded(t, desired))
 		}
 	}
 }
@@ -152,10 +180,12 @@ func encoded(t *testing.T, object any) string {
 // BenchmarkExtractDeployment compares with client-go the time that it takes to extract a Deployment.
 func BenchmarkExtractDeployment(b *testing.B) {
 	website := newWebsite("kubia")
-	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}}
+	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
+		Submodules: v1beta1.SubmodulesNone}}
 	website.Spec.Polling.Mode = v1beta1.PollingModePeriodic
 	desired, _ := built(b, website)
-	deployment, err := fake.NewClientset().AppsV1().Deployments("default").Apply(b.Context(), desired, metav1.ApplyOptions{FieldManager: FieldManager})
+	deployment, err := fake.NewClientset().AppsV1().Deployments("default").Apply(b.Context(), desired,
+		metav1.ApplyOptions{FieldManager: FieldManager})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 
 // The digests of children that were extracted before: the status of a Deployment that rolls out is written many
 // times, and to extract what was applied of it takes longer than all else that is done about such an event. What was
-// written here arrives once more from a watch. Digests follow from the keys, so all controllers of a process share them.
+// written here arrives once more from a watch. Digests follow from the keys, so all controllers of a process share
+// them.
 var (
 	// extracted are of children with a generation, which have them until the spec is changed.
 	extracted = lru.New(maxExtracted)
@@ -35,7 +36,8 @@ const (
 )
 
 // extractDigest returns the digest of what the controller applied of a child.
-func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) (Digest, error) {
+func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error),
+	digest func(A) (Digest, error)) (Digest, error) {
 	known := extracted
 	if child.GetGeneration() == 0 {
 		known = extractedOnce
@@ -67,7 +69,8 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 }
 
 // extractionKey stands for all that decides what is extracted of a child. The generation stands for
-// the spec, and for kinds without one the resourceVersion for everything: the key is empty if there is neither. The times at
+// the spec, and for kinds without one the resourceVersion for everything: the key is empty if there is neither. The
+// times at
 // which the fields were written tell apart what has one of these because the store was restored to an older state. The
 // Deployment controller notes on a Deployment which revision it has.
 func extractionKey(child metav1.Object) (string, error) {
@@ -84,7 +87,8 @@ func extractionKey(child metav1.Object) (string, error) {
 	}
 	annotations := maps.Clone(child.GetAnnotations())
 	delete(annotations, revisionAnnotation)
-	key := parts(nil).add(string(child.GetUID())).add(version).addMap(child.GetLabels()).addMap(annotations).add(string(owners))
+	key := parts(nil).add(string(child.GetUID())).add(version).addMap(child.GetLabels()).addMap(annotations).
+		add(string(owners))
 	for _, entry := range child.GetManagedFields() {
 		if entry.FieldsV1 == nil || hasSpec && !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue
@@ -93,7 +97,8 @@ func extractionKey(child metav1.Object) (string, error) {
 		if entry.Time != nil {
 			written = entry.Time.UTC().Format(time.RFC3339Nano)
 		}
-		for _, part := range []string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource, written, entry.FieldsV1.GetRawString()} {
+		for _, part := range []string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource, written,
+			entry.FieldsV1.GetRawString()} {
 			key = key.add(part)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 type memberSets map[string]*fieldpath.Set
 
 // readSets are sets that were read before, by their encoding. The metadata of each child has the UID of its
-// owner, but the specs of most have the same fields, and to read them took a third of an extraction. Sets are only read.
+// owner, but the specs of most have the same fields, and to read them took a third of an extraction. Sets are only
+// read.
 var readSets = lru.New(maxReadSets)
 
 const (

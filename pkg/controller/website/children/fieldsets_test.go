@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestFieldSets: the sets are those of the whole, and equal ones are read once, but for those of metadata and large ones.
+// TestFieldSets: the sets are those of the whole, and equal ones are read once, but for those of metadata and large
+// ones.
 func TestFieldSets(t *testing.T) {
 	large := `{"f:` + strings.Repeat("x", maxReadSetBytes) + `":{}}`
 	for name, test := range map[string]struct {

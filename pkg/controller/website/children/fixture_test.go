@@ -57,8 +57,9 @@ type fixture struct {
 func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 	f := &fixture{
 		t: t, store: cache.NewStore(cache.MetaNamespaceKeyFunc), version: 10, websites: map[string]*v1beta1.Website{},
-		cachedWebsites: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		applied:        map[string]*corev1ac.ConfigMapApplyConfiguration{},
+		cachedWebsites: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		applied: map[string]*corev1ac.ConfigMapApplyConfiguration{},
 	}
 	for _, website := range websites {
 		f.websites[website.Name] = website
@@ -67,7 +68,8 @@ func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 		}
 	}
 	f.Kind = &Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]{
-		name: "ConfigMap", owners: Owners{Cached: websitelisters.NewWebsiteLister(f.cachedWebsites), Live: websitesGetter{f}}, cache: NewCache(f.store),
+		name: "ConfigMap", owners: Owners{Cached: websitelisters.NewWebsiteLister(f.cachedWebsites), Live: websitesGetter{f}},
+		cache:  NewCache(f.store),
 		client: func(string) Client[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration] { return configMaps{f} },
 		extract: func(child *corev1.ConfigMap, _ string) (*corev1ac.ConfigMapApplyConfiguration, error) {
 			return f.applied[child.ResourceVersion], nil
@@ -153,11 +155,13 @@ func (f *fixture) interrupt() {
 	}
 }
 
-func (c configMaps) Apply(_ context.Context, desired *corev1ac.ConfigMapApplyConfiguration, options metav1.ApplyOptions) (*corev1.ConfigMap, error) {
+func (c configMaps) Apply(_ context.Context, desired *corev1ac.ConfigMapApplyConfiguration,
+	options metav1.ApplyOptions) (*corev1.ConfigMap, error) {
 	f := c.f
 	f.interrupt()
 	uid, version := ptr.Deref(desired.UID, ""), ptr.Deref(desired.ResourceVersion, "")
-	f.calls = append(f.calls, fmt.Sprintf("apply uid=%q resourceVersion=%q force=%t manager=%s", uid, version, options.Force, options.FieldManager))
+	f.calls = append(f.calls, fmt.Sprintf("apply uid=%q resourceVersion=%q force=%t manager=%s", uid, version,
+		options.Force, options.FieldManager))
 	switch {
 	case f.err != nil:
 		return nil, f.err
@@ -175,7 +179,9 @@ func (c configMaps) Apply(_ context.Context, desired *corev1ac.ConfigMapApplyCon
 	if err := json.Unmarshal(data, child); err != nil {
 		return nil, err
 	}
-	child.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: options.FieldManager, Operation: metav1.ManagedFieldsOperationApply}}
+	child.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: options.FieldManager, Operation: metav1.ManagedFieldsOperationApply},
+	}
 	f.version++
 	child.ResourceVersion = strconv.Itoa(f.version)
 	if f.stored == nil {
@@ -192,7 +198,8 @@ func (c configMaps) Apply(_ context.Context, desired *corev1ac.ConfigMapApplyCon
 
 func (c configMaps) Delete(_ context.Context, _ string, options metav1.DeleteOptions) error {
 	f := c.f
-	f.calls = append(f.calls, fmt.Sprintf("delete uid=%q resourceVersion=%q", *options.Preconditions.UID, *options.Preconditions.ResourceVersion))
+	f.calls = append(f.calls, fmt.Sprintf("delete uid=%q resourceVersion=%q", *options.Preconditions.UID,
+		*options.Preconditions.ResourceVersion))
 	if f.err == nil {
 		f.stored = nil
 	}

@@ -38,7 +38,8 @@ func (k *Kind[T, A]) checkGeneration(ctx context.Context, website *v1beta1.Websi
 	}
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})
 	if err != nil {
-		return problem.ClassifyOther(fmt.Errorf("reading Website %q, of which %s %q shows a later generation: %w", website.Name, k.name, child.GetName(), err))
+		return problem.ClassifyOther(fmt.Errorf("reading Website %q, of which %s %q shows a later generation: %w",
+			website.Name, k.name, child.GetName(), err))
 	}
 	if current.UID == website.UID && current.Generation == website.Generation {
 		return nil
@@ -49,5 +50,6 @@ func (k *Kind[T, A]) checkGeneration(ctx context.Context, website *v1beta1.Websi
 // outdated returns the problem that the cache does not show the current Website yet.
 func outdated(website, current *v1beta1.Website) *problem.Problem {
 	return problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), website.Name,
-		fmt.Errorf("the cache shows generation %d, the API server has generation %d", website.Generation, current.Generation)))
+		fmt.Errorf("the cache shows generation %d, the API server has generation %d", website.Generation,
+			current.Generation)))
 }

@@ -22,16 +22,26 @@ func TestGeneration(t *testing.T) {
 		wantConflict   bool
 		wantWritten    string
 	}{
-		"a later generation":                         {written: "1", cached: 2, stored: 2, content: "b", want: Updated, wantWritten: "2"},
-		"a later one that changes nothing":           {written: "1", cached: 2, stored: 2, content: "a", want: Unchanged, wantWritten: "1"},
-		"a child of before the annotation":           {written: "", cached: 2, stored: 2, content: "b", want: Updated, wantWritten: "2"},
-		"of before the annotation, equal":            {written: "", cached: 2, stored: 2, content: "a", want: Unchanged, wantWritten: ""},
-		"the cache lags":                             {written: "3", cached: 2, stored: 3, content: "b", want: Unchanged, wantConflict: true, wantWritten: "3"},
-		"the cache lags behind a restored store":     {written: "5", cached: 2, stored: 3, content: "b", want: Unchanged, wantConflict: true, wantWritten: "5"},
-		"the store was restored to an older state":   {written: "3", cached: 2, stored: 2, content: "b", want: Updated, wantWritten: "2"},
-		"the cache lags, and the child is equal":     {written: "3", cached: 2, stored: 3, content: "a", want: Unchanged, wantWritten: "3"},
-		"the cache lags, and the child is missing":   {missing: true, cached: 2, stored: 3, content: "a", want: Unchanged, wantConflict: true},
-		"the cache is current, the child is missing": {missing: true, cached: 3, stored: 3, content: "a", want: Created, wantWritten: "3"},
+		"a later generation": {written: "1", cached: 2, stored: 2, content: "b", want: Updated,
+			wantWritten: "2"},
+		"a later one that changes nothing": {written: "1", cached: 2, stored: 2, content: "a", want: Unchanged,
+			wantWritten: "1"},
+		"a child of before the annotation": {written: "", cached: 2, stored: 2, content: "b", want: Updated,
+			wantWritten: "2"},
+		"of before the annotation, equal": {written: "", cached: 2, stored: 2, content: "a", want: Unchanged,
+			wantWritten: ""},
+		"the cache lags": {written: "3", cached: 2, stored: 3, content: "b", want: Unchanged,
+			wantConflict: true, wantWritten: "3"},
+		"the cache lags behind a restored store": {written: "5", cached: 2, stored: 3, content: "b", want: Unchanged,
+			wantConflict: true, wantWritten: "5"},
+		"the store was restored to an older state": {written: "3", cached: 2, stored: 2, content: "b", want: Updated,
+			wantWritten: "2"},
+		"the cache lags, and the child is equal": {written: "3", cached: 2, stored: 3, content: "a", want: Unchanged,
+			wantWritten: "3"},
+		"the cache lags, and the child is missing": {missing: true, cached: 2, stored: 3, content: "a", want: Unchanged,
+			wantConflict: true},
+		"the cache is current, the child is missing": {missing: true, cached: 3, stored: 3, content: "a", want: Created,
+			wantWritten: "3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite("kubia")
@@ -61,7 +71,8 @@ func TestGeneration(t *testing.T) {
 				t.Errorf("the child is of generation %q, want %q", got, test.wantWritten)
 			}
 
-			if deleted, p := f.Delete(t.Context(), website, childName); test.written == "3" && test.stored == 3 && (deleted != Unchanged || p == nil) {
+			if deleted, p := f.Delete(t.Context(), website, childName); test.written == "3" && test.stored == 3 &&
+				(deleted != Unchanged || p == nil) {
 				t.Errorf("deleting it from an older generation: %s, %v", deleted, p)
 			}
 		})

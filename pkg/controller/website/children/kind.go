@@ -140,7 +140,8 @@ func (k *Kind[T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desir
 
 // Apply is Ensure for a child that has been found already, or found missing. When
 // it cannot be written, it is returned as it is.
-func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child T, desired A) (T, Operation, *problem.Problem) {
+func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child T, desired A) (T, Operation,
+	*problem.Problem) {
 	var none T
 	if child == none {
 		return k.create(ctx, website, desired)
@@ -152,7 +153,8 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 		return child, Unchanged, p
 	}
 	desired = withGeneration(desired, website.Generation)
-	applied, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()), metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	applied, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()),
+		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if err != nil {
 		k.refresh(ctx, website.Namespace, child.GetName())
 		return child, Unchanged, problem.Classify(fmt.Errorf("updating %s %q: %w", k.name, child.GetName(), err))
@@ -197,7 +199,8 @@ func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desir
 		}
 	}
 	desired = withGeneration(desired, website.Generation)
-	child, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored), metav1.ApplyOptions{FieldManager: FieldManager})
+	child, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored),
+		metav1.ApplyOptions{FieldManager: FieldManager})
 	if apierrors.IsConflict(err) {
 		// There is one, which was not there, or was not looked for.
 		if _, p := k.Find(ctx, website, name); p != nil {
@@ -224,7 +227,8 @@ func (k *Kind[T, A]) Delete(ctx context.Context, website *v1beta1.Website, name 
 		return Unchanged, p
 	}
 	err := k.client(website.Namespace).Delete(ctx, name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetUID()), ResourceVersion: ptr.To(child.GetResourceVersion())},
+		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetUID()),
+			ResourceVersion: ptr.To(child.GetResourceVersion())},
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -270,7 +274,8 @@ func (k *Kind[T, A]) BeingDeleted(child T) *problem.Problem {
 	if child.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	p := problem.Classify(fmt.Errorf("%s %q is being deleted; it is created again when it is gone", k.name, child.GetName()))
+	p := problem.Classify(fmt.Errorf("%s %q is being deleted; it is created again when it is gone", k.name,
+		child.GetName()))
 	p.Reason, p.Retry, p.Result, p.Passing = v1beta1.WebsiteReasonRolloutInProgress, problem.OnChange, problem.Taken, true
 	p.ID = p.Reason + "/" + k.name + "/" + child.GetName()
 	return p

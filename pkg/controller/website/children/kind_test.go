@@ -21,7 +21,8 @@ import (
 const manager = " manager=website-controller"
 
 func controlledBy(kind, name string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: kind, Name: name, UID: "uid-of-another", Controller: ptr.To(true)}}
+	return []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: kind, Name: name,
+		UID: "uid-of-another", Controller: ptr.To(true)}}
 }
 
 func TestEnsure(t *testing.T) {
@@ -42,33 +43,43 @@ func TestEnsure(t *testing.T) {
 		wantCalls     []string
 		wantUntouched bool
 	}{
-		"created":         {content: "a", want: Created, wantCalls: []string{"get", created}},
-		"there already":   {exists: true, content: "a", want: Unchanged},
-		"something else":  {exists: true, content: "b", want: Updated, wantCalls: []string{updated}},
-		"deleted by hand": {exists: true, given: func(f *fixture) { f.stored = nil }, content: "a", want: Created, wantCalls: []string{"get", created}},
-		"being deleted":   {exists: true, given: func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) }, content: "a", want: Unchanged, wantUntouched: true},
-		"being deleted, something else": {exists: true, given: func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) },
-			content: "b", want: Unchanged, wantProblem: problem.Taken, wantMessage: `ConfigMap "kubia-website-nginx" is being deleted; it is created again when it is gone`, wantUntouched: true},
+		"created":        {content: "a", want: Created, wantCalls: []string{"get", created}},
+		"there already":  {exists: true, content: "a", want: Unchanged},
+		"something else": {exists: true, content: "b", want: Updated, wantCalls: []string{updated}},
+		"deleted by hand": {exists: true, given: func(f *fixture) { f.stored = nil }, content: "a", want: Created,
+			wantCalls: []string{"get", created}},
+		"being deleted": {exists: true, given: func(f *fixture) {
+			f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting })
+		}, content: "a", want: Unchanged, wantUntouched: true},
+		"being deleted, something else": {exists: true,
+			given:   func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) },
+			content: "b", want: Unchanged, wantProblem: problem.Taken, wantMessage: `ConfigMap "kubia-website-nginx" is being ` +
+				`deleted; it is created again when it is gone`, wantUntouched: true},
 		"an orphan is adopted": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 			f.applied[f.stored.ResourceVersion] = &corev1ac.ConfigMapApplyConfiguration{}
 		}, content: "a", want: Adopted, wantCalls: []string{"get", updated}},
 		"an orphan of another Website": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences, c.Labels[resources.LabelController] = nil, "other" })
-		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "has no owner", wantCalls: []string{"get"}, wantUntouched: true},
+		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "has no owner", wantCalls: []string{"get"},
+			wantUntouched: true},
 		"the labels of an orphan on what another client made": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences, c.ManagedFields[0].Manager = nil, "kubectl" })
-		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "has no owner", wantCalls: []string{"get"}, wantUntouched: true},
+		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "has no owner", wantCalls: []string{"get"},
+			wantUntouched: true},
 		"an orphan of a Website that is gone": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 			delete(f.websites, "kubia")
-		}, content: "a", want: Unchanged, wantProblem: problem.Conflict, wantMessage: "gone", wantCalls: []string{"get"}, wantUntouched: true},
+		}, content: "a", want: Unchanged, wantProblem: problem.Conflict, wantMessage: "gone", wantCalls: []string{"get"},
+			wantUntouched: true},
 		"of something else": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = controlledBy("Shop", "corner") })
-		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: `belongs to Shop "corner"`, wantCalls: []string{"get"}, wantUntouched: true},
+		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: `belongs to Shop "corner"`,
+			wantCalls: []string{"get"}, wantUntouched: true},
 		"of a Website of before": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = controlledBy("Website", "kubia") })
-		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "as soon as garbage collection has removed the old one", wantCalls: []string{"get"}, wantUntouched: true},
+		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "as soon as garbage collection has " +
+			"removed the old one", wantCalls: []string{"get"}, wantUntouched: true},
 		"replaced between read and write": {exists: true, given: func(f *fixture) {
 			f.meanwhile = func() { f.stored = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "another"}} }
 		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated, "get"}},
@@ -77,11 +88,13 @@ func TestEnsure(t *testing.T) {
 		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated, "get"}},
 		"created between read and write": {given: func(f *fixture) {
 			f.meanwhile = func() { f.stored = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "another"}} }
-		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "has no owner", wantCalls: []string{"get", created, "get"}},
+		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "has no owner",
+			wantCalls: []string{"get", created, "get"}},
 		"refused": {exists: true, given: func(f *fixture) {
 			f.err = apierrors.NewForbidden(corev1.Resource("configmaps"), childName, errors.New("exceeded quota"))
 		},
-			content: "b", want: Unchanged, wantProblem: problem.Failure, wantMessage: `updating ConfigMap "kubia-website-nginx"`, wantCalls: []string{updated, "get"}},
+			content: "b", want: Unchanged, wantProblem: problem.Failure, wantMessage: `updating ConfigMap "kubia-website-nginx"`,
+			wantCalls: []string{updated, "get"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, website)
@@ -196,7 +209,8 @@ func TestLostAnswer(t *testing.T) {
 		t.Fatalf("%s, %v, want a problem", done, p)
 	}
 	f.called()
-	if child, done, p := f.Ensure(t.Context(), website, wanted(website, "b")); p != nil || done != Unchanged || child.ResourceVersion != f.stored.ResourceVersion {
+	if child, done, p := f.Ensure(t.Context(), website, wanted(website, "b")); p != nil || done != Unchanged ||
+		child.ResourceVersion != f.stored.ResourceVersion {
 		t.Errorf("once more: %s, %v", done, p)
 	}
 	if got := f.called(); len(got) > 0 {
@@ -214,7 +228,8 @@ func TestOneNameTwoWebsites(t *testing.T) {
 			t.Errorf("the second: %s, %v", done, p)
 		}
 	}
-	if _, done, p := f.Ensure(t.Context(), first, wanted(first, "a")); p == nil || p.Reason != v1beta1.WebsiteReasonNameTaken || done != Unchanged {
+	if _, done, p := f.Ensure(t.Context(), first, wanted(first, "a")); p == nil ||
+		p.Reason != v1beta1.WebsiteReasonNameTaken || done != Unchanged {
 		t.Errorf("the first: %s, %v, want that the name is taken", done, p)
 	}
 	if !metav1.IsControlledBy(f.stored, second) {
@@ -242,11 +257,20 @@ func TestDelete(t *testing.T) {
 		"of something else": {func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = controlledBy("Shop", "corner") })
 		}, Unchanged, problem.Success, nil},
-		"being deleted":         {func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = ptr.To(metav1.Now()) }) }, Unchanged, problem.Success, nil},
-		"gone meanwhile":        {func(f *fixture) { f.err = apierrors.NewNotFound(corev1.Resource("configmaps"), "x") }, Unchanged, problem.Success, deletion(11)},
-		"changed meanwhile":     {func(f *fixture) { f.err = apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("x")) }, Unchanged, problem.Conflict, deletion(11)},
-		"the API server fails":  {func(f *fixture) { f.err = apierrors.NewInternalError(errors.New("x")) }, Unchanged, problem.Failure, deletion(11)},
-		"edited before it goes": {func(f *fixture) { f.edit(func(*corev1.ConfigMap) {}) }, Deleted, problem.Success, deletion(12)},
+		"being deleted": {
+			func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = ptr.To(metav1.Now()) }) }, Unchanged,
+			problem.Success, nil,
+		},
+		"gone meanwhile": {func(f *fixture) { f.err = apierrors.NewNotFound(corev1.Resource("configmaps"), "x") },
+			Unchanged, problem.Success, deletion(11)},
+		"changed meanwhile": {
+			func(f *fixture) { f.err = apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("x")) }, Unchanged,
+			problem.Conflict, deletion(11),
+		},
+		"the API server fails": {func(f *fixture) { f.err = apierrors.NewInternalError(errors.New("x")) }, Unchanged,
+			problem.Failure, deletion(11)},
+		"edited before it goes": {func(f *fixture) { f.edit(func(*corev1.ConfigMap) {}) }, Deleted,
+			problem.Success, deletion(12)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, website)

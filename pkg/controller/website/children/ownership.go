@@ -70,7 +70,8 @@ func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name 
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return problem.ClassifyOther(fmt.Errorf("reading Website %q before it gets %s %q: %w", website.Name, k.name, name, err))
+		return problem.ClassifyOther(fmt.Errorf("reading Website %q before it gets %s %q: %w", website.Name,
+			k.name, name, err))
 	case current.UID == website.UID && current.DeletionTimestamp.IsZero() && current.Generation == website.Generation:
 		return nil
 	case current.UID == website.UID && current.DeletionTimestamp.IsZero():

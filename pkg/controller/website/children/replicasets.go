@@ -32,7 +32,8 @@ func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
 	Intern(&revision)
 	return &ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
+			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID,
+			ResourceVersion: replicaSet.ResourceVersion,
 		},
 		Website:    cache.NewObjectName(replicaSet.Namespace, replicaSet.Labels[resources.LabelController]),
 		Revision:   revision,

@@ -15,11 +15,19 @@ import (
 )
 
 func mounted(configMap string) corev1.Volume {
-	return corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}}}
+	return corev1.Volume{
+		VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}},
+		},
+	}
 }
 
 func TestTrimReplicaSet(t *testing.T) {
-	replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7", Labels: map[string]string{resources.LabelController: "kubia"}, Annotations: map[string]string{revisionAnnotation: "3", "other": "x"}}}
+	replicaSet := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7",
+			Labels:      map[string]string{resources.LabelController: "kubia"},
+			Annotations: map[string]string{revisionAnnotation: "3", "other": "x"}},
+	}
 	replicaSet.Spec.Template.Spec.Volumes = []corev1.Volume{mounted("kubia-nginx-1"), {Name: "work"}}
 	want := &ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7"},
@@ -45,7 +53,8 @@ func TestTemplateHash(t *testing.T) {
 		"another-website-d":     {"3", "kubia-website-nginx-1"},
 		"kubia-website-unknown": {"", "kubia-website-nginx-1"},
 	} {
-		replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{revisionAnnotation: of.revision}}}
+		replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			Annotations: map[string]string{revisionAnnotation: of.revision}}}
 		replicaSet.Spec.Template.Spec.Volumes = []corev1.Volume{mounted(of.configMap)}
 		if err := configMaps.replicaSets.Add(TrimReplicaSet(replicaSet)); err != nil {
 			t.Fatal(err)
@@ -58,7 +67,8 @@ func TestTemplateHash(t *testing.T) {
 		"the cache does not show it yet":         {"6", "kubia-website-nginx-1", ""},
 		"not observed by the controller of them": {"", "kubia-website-nginx-1", ""},
 	} {
-		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-website", Annotations: map[string]string{revisionAnnotation: test.revision}}}
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-website",
+			Annotations: map[string]string{revisionAnnotation: test.revision}}}
 		deployment.Spec.Template.Spec.Volumes = []corev1.Volume{mounted(test.configMap)}
 		Trim(deployment)
 		if got := configMaps.TemplateHash(deployment); got != test.want {

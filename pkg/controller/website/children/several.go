@@ -70,7 +70,8 @@ func (s *Several[T, A]) Of(website *v1beta1.Website) []T {
 
 // DeleteOthers removes the children of a Website, by the cache, that are none of names, and
 // returns how many.
-func (s *Several[T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) (int, *problem.Problem) {
+func (s *Several[T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) (int,
+	*problem.Problem) {
 	deleted := 0
 	for _, child := range s.Of(website) {
 		if slices.Contains(names, child.GetName()) {

@@ -69,7 +69,8 @@ func Trim(child any) {
 }
 
 // keepDigest replaces the managed fields of a child. It reports false when they are needed.
-func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) bool {
+func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error),
+	digest func(A) (Digest, error)) bool {
 	if _, ok := keptDigest(child); ok {
 		return true
 	}
@@ -117,7 +118,8 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	return nil
 }
 
-// keepConfigMaps keeps the names of the nginx configurations of a pod template in the place of Secrets that are not read
+// keepConfigMaps keeps the names of the nginx configurations of a pod template in the place of Secrets that are not
+// read
 // here: a volume takes 320 bytes.
 func keepConfigMaps(pod *corev1.PodSpec) []corev1.LocalObjectReference {
 	var kept []corev1.LocalObjectReference

@@ -21,32 +21,44 @@ const commit = "0123456789012345678901234567890123456789"
 
 // appliedFields are the managed fields of configured.
 const appliedFields = `{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation + `":{}},"f:labels":{"f:app":{}}},
-	"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
+	"f:spec":{"f:replicas":{},"f:template":` +
+	`{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
 
 // configured is a Deployment as the controller applies it.
 func configured() *appsv1ac.DeploymentApplyConfiguration {
-	return appsv1ac.Deployment("site", "default").WithLabels(map[string]string{"app": "site"}).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2).
-		WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("nginx").WithImage("nginx:1")))))
+	return appsv1ac.Deployment("site", "default").WithLabels(map[string]string{"app": "site"}).
+		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2).
+			WithTemplate(
+				corev1ac.PodTemplateSpec().WithSpec(
+					corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("nginx").WithImage("nginx:1")),
+				),
+			))
 }
 
 // newDeployment is configured with what others have set.
 func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
+			APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "site", Labels: map[string]string{"app": "site", "team": "a"}, Annotations: map[string]string{GenerationAnnotation: "7"},
-			ManagedFields: []metav1.ManagedFieldsEntry{entry("kubectl", `{"f:metadata":{"f:labels":{"f:team":{}}}}`), entry(FieldManager, appliedFields)},
+			Namespace: "default", Name: "site", Labels: map[string]string{"app": "site", "team": "a"},
+			Annotations: map[string]string{GenerationAnnotation: "7"},
+			ManagedFields: []metav1.ManagedFieldsEntry{entry("kubectl", `{"f:metadata":{"f:labels":{"f:team":{}}}}`),
+				entry(FieldManager, appliedFields)},
 		},
-		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Paused: true, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{{Name: "git-sync", Args: []string{"--root=/site", "--ref=" + commit}}},
-			Containers:     []corev1.Container{{Name: "nginx", Image: "nginx:1", TerminationMessagePath: "/dev/termination-log"}},
-			Volumes: []corev1.Volume{{Name: "work"}, {Name: "config", VolumeSource: corev1.VolumeSource{
-				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "site-nginx"}},
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Paused: true,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				InitContainers: []corev1.Container{{Name: "git-sync", Args: []string{"--root=/site", "--ref=" + commit}}},
+				Containers: []corev1.Container{
+					{Name: "nginx", Image: "nginx:1", TerminationMessagePath: "/dev/termination-log"},
+				},
+				Volumes: []corev1.Volume{{Name: "work"}, {Name: "config", VolumeSource: corev1.VolumeSource{
+					ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "site-nginx"}},
+				}}},
+				RestartPolicy: corev1.RestartPolicyAlways,
 			}}},
-			RestartPolicy: corev1.RestartPolicyAlways,
-		}}},
 	}
 	for _, tweak := range tweaks {
 		tweak(deployment)
@@ -55,7 +67,8 @@ func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
 }
 
 func deployments() *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration] {
-	return &Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]{name: "Deployment", extract: extractDeployment, digest: digestOfDeployment}
+	return &Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]{name: "Deployment",
+		extract: extractDeployment, digest: digestOfDeployment}
 }
 
 func TestTrimDeployment(t *testing.T) {
@@ -68,7 +81,8 @@ func TestTrimDeployment(t *testing.T) {
 	if got := templateConfigMaps(pod); !reflect.DeepEqual(got, []string{"site-nginx"}) || pod.RestartPolicy != "" {
 		t.Errorf("ConfigMaps %q, the rest %+v", got, pod)
 	}
-	if !deployment.Spec.Paused || *deployment.Spec.Replicas != 2 || !WasApplied(deployment) || deployment.ManagedFields != nil {
+	if !deployment.Spec.Paused || *deployment.Spec.Replicas != 2 || !WasApplied(deployment) ||
+		deployment.ManagedFields != nil {
 		t.Errorf("the Deployment is %+v", deployment)
 	}
 	again := deployment.DeepCopy()
@@ -89,23 +103,26 @@ func TestTrimmedDigest(t *testing.T) {
 		tweak func(*appsv1.Deployment)
 		want  string
 	}{
-		"as applied":               {func(*appsv1.Deployment) {}, same},
-		"of another generation":    {func(d *appsv1.Deployment) { d.Annotations[GenerationAnnotation] = "8" }, same},
-		"a label of another":       {func(d *appsv1.Deployment) { d.Labels["team"] = "b" }, same},
-		"a label":                  {func(d *appsv1.Deployment) { d.Labels["app"] = "other" }, rest},
-		"replicas":                 {func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }, rest},
-		"an image":                 {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:2" }, template},
+		"as applied":            {func(*appsv1.Deployment) {}, same},
+		"of another generation": {func(d *appsv1.Deployment) { d.Annotations[GenerationAnnotation] = "8" }, same},
+		"a label of another":    {func(d *appsv1.Deployment) { d.Labels["team"] = "b" }, same},
+		"a label":               {func(d *appsv1.Deployment) { d.Labels["app"] = "other" }, rest},
+		"replicas":              {func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }, rest},
+		"an image": {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:2" },
+			template},
 		"nothing that was applied": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[:1] }, template + rest},
 		"nothing that was applied, of a pod with several configurations": {func(d *appsv1.Deployment) {
 			d.ManagedFields = nil
-			d.Spec.Template.Spec.Volumes = append(d.Spec.Template.Spec.Volumes, corev1.Volume{Name: "more", VolumeSource: d.Spec.Template.Spec.Volumes[1].VolumeSource})
+			d.Spec.Template.Spec.Volumes = append(d.Spec.Template.Spec.Volumes,
+				corev1.Volume{Name: "more", VolumeSource: d.Spec.Template.Spec.Volumes[1].VolumeSource})
 		}, template + rest},
 		"a container twice": {func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.Containers[0])
 		}, template},
 		"a variable twice, in a container of another": {func(d *appsv1.Deployment) {
 			twice := []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
-			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Env: twice})
+			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers,
+				corev1.Container{Name: "sidecar", Env: twice})
 		}, same},
 	} {
 		for _, trimmed := range []bool{false, true} {
@@ -143,7 +160,8 @@ func TestExtractedOnce(t *testing.T) {
 	given := func(d *appsv1.Deployment) {
 		d.UID, d.Generation = types.UID(t.Name()), 3
 		d.ManagedFields[1].Time = at(100)
-		d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{Manager: "deployment-controller", Subresource: "status", Time: at(100)})
+		d.ManagedFields = append(d.ManagedFields,
+			metav1.ManagedFieldsEntry{Manager: "deployment-controller", Subresource: "status", Time: at(100)})
 	}
 	for _, test := range []struct {
 		name  string
@@ -172,7 +190,8 @@ func TestExtractedOnce(t *testing.T) {
 		{"once more without a generation", func(d *appsv1.Deployment) { d.Generation, d.ResourceVersion = 0, "7" }, 0},
 		{"without a generation, another version", func(d *appsv1.Deployment) { d.Generation, d.ResourceVersion = 0, "8" }, 1},
 		{"without a generation, the version once more, written at another time", func(d *appsv1.Deployment) {
-			d.Generation, d.ResourceVersion, d.ManagedFields[2].FieldsV1, d.ManagedFields[2].Time = 0, "8", metav1.NewFieldsV1(`{"f:data":{}}`), at(104)
+			d.Generation, d.ResourceVersion, d.ManagedFields[2].FieldsV1, d.ManagedFields[2].Time = 0, "8",
+				metav1.NewFieldsV1(`{"f:data":{}}`), at(104)
 		}, 1},
 		{"with neither", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
 		{"once more with neither", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
@@ -230,18 +249,25 @@ func TestTrimPreview(t *testing.T) {
 	}
 	wanted := func(headers ...*websitev1beta1ac.ResponseHeaderApplyConfiguration) Digest {
 		t.Helper()
-		digest, err := digestOf(websitev1beta1ac.Website("site", "default").WithSpec(websitev1beta1ac.WebsiteSpec().WithServing(websitev1beta1ac.WebsiteServing().WithHeaders(headers...))))
+		digest, err := digestOf(
+			websitev1beta1ac.Website("site", "default").
+				WithSpec(websitev1beta1ac.WebsiteSpec().WithServing(websitev1beta1ac.WebsiteServing().WithHeaders(headers...))),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return digest
 	}
 	preview := &v1beta1.Website{
-		ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default", Annotations: map[string]string{GenerationAnnotation: "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{
-			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation + `":{}}},"f:spec":{"f:serving":{"f:headers":{
-				"k:{\"name\":\"A\",\"path\":\"/\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}},"k:{\"name\":\"B\",\"path\":\"/b\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}}}}}`),
-		}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default",
+			Annotations: map[string]string{GenerationAnnotation: "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply,
+				APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation +
+					`":{}}},"f:spec":{"f:serving":{"f:headers":{
+				"k:{\"name\":\"A\",\"path\":\"/\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}},
+				"k:{\"name\":\"B\",\"path\":\"/b\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}}}}}`),
+			}}},
 		Spec: v1beta1.WebsiteSpec{Serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
 			{Path: "/", Name: "A", Value: "1"}, {Path: "/b", Name: "B", Value: "1"}, {Path: "/", Name: "C", Value: "of another"},
 		}}},
@@ -262,12 +288,15 @@ func TestTrimServices(t *testing.T) {
 		return &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default", ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:nodePort":{}}}}}`),
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},` +
+					`"f:nodePort":{}}}}}`),
 			}}},
-			Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1", Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP, NodePort: port}}},
+			Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1",
+				Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP, NodePort: port}}},
 		}
 	}
-	kind := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", extract: extractService, digest: digestOf[*corev1ac.ServiceApplyConfiguration]}
+	kind := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", extract: extractService,
+		digest: digestOf[*corev1ac.ServiceApplyConfiguration]}
 	digest := func(service *corev1.Service) Digest {
 		t.Helper()
 		Trim(service)

@@ -32,7 +32,8 @@ func TrimPod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{
 		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: problem.Shorten(pod.Status.Message),
 		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, Conditions: trimPodConditions(pod),
-		InitContainerStatuses: trimContainerStatuses(pod.Status.InitContainerStatuses), ContainerStatuses: trimContainerStatuses(pod.Status.ContainerStatuses),
+		InitContainerStatuses: trimContainerStatuses(pod.Status.InitContainerStatuses),
+		ContainerStatuses:     trimContainerStatuses(pod.Status.ContainerStatuses),
 	}
 }
 

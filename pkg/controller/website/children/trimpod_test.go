@@ -21,10 +21,12 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "kubia-website-1234-a", UID: "uid-of-pod",
-			Labels:          map[string]string{"controller": "kubia", resources.LabelManagedBy: resources.ManagedBy, "pod-template-hash": "1234"},
-			Annotations:     map[string]string{"large": "annotation"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "kubia-website-1234", Controller: ptr.To(true)}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+			Labels: map[string]string{"controller": "kubia", resources.LabelManagedBy: resources.ManagedBy,
+				"pod-template-hash": "1234"},
+			Annotations: map[string]string{"large": "annotation"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "kubia-website-1234",
+				Controller: ptr.To(true)}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "nginx"}}},
 		Status: corev1.PodStatus{
@@ -35,7 +37,8 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 			},
 			ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "nginx", Image: "i", ImageID: "sha256:1", ContainerID: "containerd://1", Ready: true, Started: ptr.To(true)},
-				{Name: "git-sync", Image: "g", ImageID: "sha256:2", RestartCount: 7, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}},
+				{Name: "git-sync", Image: "g", ImageID: "sha256:2", RestartCount: 7,
+					State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}},
 			},
 		},
 	}
@@ -58,8 +61,13 @@ func TestTrimmedPods(t *testing.T) {
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
-			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "git-sync", Image: "g", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}},
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{
+					Name: "git-sync", Image: "g",
+					State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+				},
+			},
 		},
 	}
 	if !apiequality.Semantic.DeepEqual(pod, want) {
@@ -67,12 +75,15 @@ func TestTrimmedPods(t *testing.T) {
 	}
 }
 
-// TestTrimmedPodConditions: of a pod that runs is read whether it is ready, of others why they do not run and since when.
+// TestTrimmedPodConditions: of a pod that runs is read whether it is ready, of others why they do not run and since
+// when.
 func TestTrimmedPodConditions(t *testing.T) {
-	all := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled}
+	all := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
+		corev1.ContainersReady, corev1.PodScheduled}
 	notRunning := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodReady, corev1.PodScheduled}
 	for phase, want := range map[corev1.PodPhase][]corev1.PodConditionType{
-		corev1.PodPending: notRunning, corev1.PodRunning: {corev1.PodReady}, corev1.PodFailed: notRunning, corev1.PodSucceeded: notRunning,
+		corev1.PodPending: notRunning, corev1.PodRunning: {corev1.PodReady}, corev1.PodFailed: notRunning,
+		corev1.PodSucceeded: notRunning,
 	} {
 		pod := newPod(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Conditions = phase, nil
@@ -104,7 +115,8 @@ func TestTrimmedLargePods(t *testing.T) {
 			p.Labels[fmt.Sprintf("label-%d", i)] = "value"
 			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{Name: fmt.Sprint(i)})
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Ports: []corev1.ContainerPort{{Name: fmt.Sprint(i)}}})
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: fmt.Sprint(i), State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: fmt.Sprint(i),
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
 		}
 		status := &p.Status.ContainerStatuses[1]
 		status.Image, status.State.Waiting.Message = long, long
@@ -118,7 +130,8 @@ func TestTrimmedLargePods(t *testing.T) {
 	if most := 8 << 10; len(kept) > most {
 		t.Errorf("%d bytes are kept, at most %d are wanted", len(kept), most)
 	}
-	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Name != "kubia-website-1234" || len(pod.OwnerReferences) != 1 {
+	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Name != "kubia-website-1234" ||
+		len(pod.OwnerReferences) != 1 {
 		t.Errorf("the owners are %+v", pod.OwnerReferences)
 	}
 }

@@ -30,7 +30,8 @@ var long = strings.Repeat("x", 1<<20)
 // applied are managed fields of the controller.
 func applied(fields string) []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{{
-		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(fields),
 	}}
 }
 
@@ -44,7 +45,8 @@ func largeMetadata(controller metav1.OwnerReference) metav1.ObjectMeta {
 	for i := range many {
 		metadata.Labels[fmt.Sprintf("label-%d", i)] = "value"
 		metadata.Finalizers = append(metadata.Finalizers, fmt.Sprintf("example.com/%d", i))
-		metadata.OwnerReferences = append(metadata.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))})
+		metadata.OwnerReferences = append(metadata.OwnerReferences,
+			metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))})
 	}
 	metadata.OwnerReferences = append(metadata.OwnerReferences, controller)
 	return metadata
@@ -57,40 +59,56 @@ func TestTrimLarge(t *testing.T) {
 	for i := range many {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, mounted(fmt.Sprintf("site-nginx-%d", i)))
 		selector[fmt.Sprintf("label-%d", i)] = "value"
-		rules = append(rules, networkingv1.IngressRule{Host: fmt.Sprintf("host-%d", i), IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}})
+		rules = append(rules, networkingv1.IngressRule{Host: fmt.Sprintf("host-%d", i),
+			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}})
 		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("port-%d", i), Port: int32(i)})
 	}
-	expressions := []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{long}}}
+	expressions := []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn,
+		Values: []string{long}}}
 	kinds := map[string]func(metadata metav1.ObjectMeta) any{
 		"ConfigMap": func(metadata metav1.ObjectMeta) any {
-			return &corev1.ConfigMap{ObjectMeta: metadata, Data: map[string]string{requests.PinFile: long, requests.KeysFile: long, "other": long}, BinaryData: map[string][]byte{requests.PinFile: []byte(long)}}
+			return &corev1.ConfigMap{ObjectMeta: metadata, Data: map[string]string{requests.PinFile: long,
+				requests.KeysFile: long, "other": long}, BinaryData: map[string][]byte{requests.PinFile: []byte(long)}}
 		},
 		"Deployment": func(metadata metav1.ObjectMeta) any {
-			return &appsv1.Deployment{ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: selector}, Template: pod}}
+			return &appsv1.Deployment{ObjectMeta: metadata,
+				Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: selector}, Template: pod}}
 		},
 		"Deployment, by expressions": func(metadata metav1.ObjectMeta) any {
-			return &appsv1.Deployment{ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchExpressions: expressions}}}
+			return &appsv1.Deployment{ObjectMeta: metadata,
+				Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchExpressions: expressions}}}
 		},
 		"Service": func(metadata metav1.ObjectMeta) any {
-			return &corev1.Service{ObjectMeta: metadata, Spec: corev1.ServiceSpec{Selector: selector, Ports: ports, LoadBalancerSourceRanges: []string{long}}}
+			return &corev1.Service{ObjectMeta: metadata,
+				Spec: corev1.ServiceSpec{Selector: selector, Ports: ports, LoadBalancerSourceRanges: []string{long}}}
 		},
 		"PodDisruptionBudget": func(metadata metav1.ObjectMeta) any {
-			return &policyv1.PodDisruptionBudget{ObjectMeta: metadata, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: selector}}}
+			return &policyv1.PodDisruptionBudget{ObjectMeta: metadata,
+				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: selector}}}
 		},
 		"Ingress": func(metadata metav1.ObjectMeta) any {
-			return &networkingv1.Ingress{ObjectMeta: metadata, Spec: networkingv1.IngressSpec{Rules: rules, TLS: []networkingv1.IngressTLS{{SecretName: long}}}}
+			return &networkingv1.Ingress{ObjectMeta: metadata,
+				Spec: networkingv1.IngressSpec{Rules: rules, TLS: []networkingv1.IngressTLS{{SecretName: long}}}}
 		},
 		"HTTPRoute": func(metadata metav1.ObjectMeta) any {
-			return &gatewayv1.HTTPRoute{ObjectMeta: metadata, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{"a"}, Rules: make([]gatewayv1.HTTPRouteRule, many)}}
+			return &gatewayv1.HTTPRoute{ObjectMeta: metadata, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{"a"},
+				Rules: make([]gatewayv1.HTTPRouteRule, many)}}
 		},
 		"ListenerSet": func(metadata metav1.ObjectMeta) any {
-			tls := &gatewayv1.ListenerTLSConfig{Options: map[gatewayv1.AnnotationKey]gatewayv1.AnnotationValue{"a": gatewayv1.AnnotationValue(long)}}
-			return &gatewayv1.ListenerSet{ObjectMeta: metadata, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Name: "a", Hostname: ptr.To(gatewayv1.Hostname("a")), TLS: tls}}}}
+			tls := &gatewayv1.ListenerTLSConfig{
+				Options: map[gatewayv1.AnnotationKey]gatewayv1.AnnotationValue{"a": gatewayv1.AnnotationValue(long)},
+			}
+			return &gatewayv1.ListenerSet{
+				ObjectMeta: metadata, Spec: gatewayv1.ListenerSetSpec{
+					Listeners: []gatewayv1.ListenerEntry{{Name: "a", Hostname: ptr.To(gatewayv1.Hostname("a")), TLS: tls}},
+				},
+			}
 		},
 	}
 	owners := map[string]metav1.OwnerReference{
-		"an orphan":           {},
-		"of a Website":        {APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: long, UID: types.UID(long), Controller: ptr.To(true)},
+		"an orphan": {},
+		"of a Website": {APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: long,
+			UID: types.UID(long), Controller: ptr.To(true)},
 		"of another workload": {APIVersion: long, Kind: long, Name: long, UID: types.UID(long), Controller: ptr.To(true)},
 	}
 	const most = 8 << 10
@@ -110,7 +128,8 @@ func TestTrimLarge(t *testing.T) {
 			}
 		}
 	}
-	replicaSet := &appsv1.ReplicaSet{ObjectMeta: largeMetadata(owners["an orphan"]), Spec: appsv1.ReplicaSetSpec{Template: pod}}
+	replicaSet := &appsv1.ReplicaSet{ObjectMeta: largeMetadata(owners["an orphan"]),
+		Spec: appsv1.ReplicaSetSpec{Template: pod}}
 	if size := len(encoded(t, TrimReplicaSet(replicaSet))); size > most {
 		t.Errorf("a ReplicaSet: %d bytes are kept, at most %d are wanted", size, most)
 	}
@@ -135,12 +154,14 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	}
 	var ingress networkingv1.Ingress
 	made(resources.Ingress(website, resources.HostNames(website), "shared"), &ingress)
-	if len(ingress.Spec.Rules) != 64 || ingress.Spec.Rules[63].Host != resources.HostNames(website)[63] || *ingress.Spec.IngressClassName != "shared" {
+	if len(ingress.Spec.Rules) != 64 || ingress.Spec.Rules[63].Host != resources.HostNames(website)[63] ||
+		*ingress.Spec.IngressClassName != "shared" {
 		t.Errorf("the Ingress is %+v", ingress.Spec)
 	}
 	var service corev1.Service
 	made(resources.Service(website), &service)
-	if len(service.Spec.Ports) != 1 || service.Spec.Ports[0].TargetPort != resources.HTTPTargetPort || !maps.Equal(service.Spec.Selector, resources.PodSelector(website)) {
+	if len(service.Spec.Ports) != 1 || service.Spec.Ports[0].TargetPort != resources.HTTPTargetPort ||
+		!maps.Equal(service.Spec.Selector, resources.PodSelector(website)) {
 		t.Errorf("the Service is %+v", service.Spec)
 	}
 	var budget policyv1.PodDisruptionBudget
@@ -175,7 +196,8 @@ func TestTrimSelector(t *testing.T) {
 		"by many":     {&metav1.LabelSelector{MatchLabels: large}, false},
 		"by more yet": {&metav1.LabelSelector{MatchLabels: labels, MatchExpressions: expressions}, false},
 	} {
-		if kept := trimLabelSelector(test.selector); (kept != nil) != test.isKept || test.isKept && !maps.Equal(kept.MatchLabels, labels) {
+		if kept := trimLabelSelector(test.selector); (kept != nil) != test.isKept ||
+			test.isKept && !maps.Equal(kept.MatchLabels, labels) {
 			t.Errorf("%s: kept is %+v", name, kept)
 		}
 	}
@@ -184,7 +206,8 @@ func TestTrimSelector(t *testing.T) {
 // TestTrimmedConfigMap: an edit is seen of what is not kept, or no longer.
 func TestTrimmedConfigMap(t *testing.T) {
 	data := map[string]string{requests.PinFile: "p", requests.KeysFile: "k", requests.PreviewsFile: "b"}
-	kind := &Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]{name: "ConfigMap", extract: extractConfigMap, digest: digestOfConfigMap}
+	kind := &Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]{name: "ConfigMap", extract: extractConfigMap,
+		digest: digestOfConfigMap}
 	wanted, p := kind.Desired(corev1ac.ConfigMap("site-agent", "default").WithData(data))
 	if p != nil {
 		t.Fatal(p)
@@ -204,8 +227,12 @@ func TestTrimmedConfigMap(t *testing.T) {
 		"a file that is not there":  {func(c *corev1.ConfigMap) { delete(c.Data, requests.PreviewsFile) }, false},
 	} {
 		configMap := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site-agent", ManagedFields: applied(fmt.Sprintf(`{"f:data":{"f:%s":{},"f:%s":{},"f:%s":{}}}`, requests.PinFile, requests.KeysFile, requests.PreviewsFile))},
-			Data:       maps.Clone(data),
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: "site-agent",
+				ManagedFields: applied(fmt.Sprintf(`{"f:data":{"f:%s":{},"f:%s":{},"f:%s":{}}}`, requests.PinFile,
+					requests.KeysFile, requests.PreviewsFile)),
+			},
+			Data: maps.Clone(data),
 		}
 		test.edit(configMap)
 		Trim(configMap)

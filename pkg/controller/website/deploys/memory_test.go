@@ -83,7 +83,8 @@ func TestTokensOfRequests(t *testing.T) {
 	var m *Memory
 	token := func(requested, second, started, completed int64) string {
 		website := &v1beta1.Website{}
-		website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: requested, Time: metav1.Unix(second, 0)}, StartedID: started}
+		website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: requested,
+			Time: metav1.Unix(second, 0)}, StartedID: started}
 		if completed != 0 {
 			website.Status.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: completed}
 		}
@@ -120,7 +121,8 @@ func TestTokensOfRequests(t *testing.T) {
 func TestWhenRequestsAreObserved(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(testNow)
 	website := &v1beta1.Website{}
-	website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 4, Time: metav1.NewTime(testNow.Add(-time.Minute))}}
+	website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 4,
+		Time: metav1.NewTime(testNow.Add(-time.Minute))}}
 	m := New(website)
 	observed := func(change func(*v1beta1.WebsiteSyncStatus)) time.Time {
 		clock.SetTime(clock.Now().Add(time.Second))

@@ -38,17 +38,20 @@ func (r *Reporter) Published(before, after *v1beta1.Website, requested time.Time
 			reason, verb = reasonRolledBack, "rolled back to"
 		}
 		if r.mayReport(after, reason) {
-			r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
+			r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb,
+				describeRelease(after, release))
 		}
 	}
 	if completed := newCompletion(before, after); completed != nil {
 		metrics.RecordSync(completed, requested)
 		if completed.Result == v1beta1.SyncFailed {
-			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s", problem.Shorten(completed.Reason+": "+completed.Message))
+			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s",
+				problem.Shorten(completed.Reason+": "+completed.Message))
 		}
 	}
 	if synced := newFetchProblem(before, after); synced != nil && r.mayReport(after, reasonPublishFailed) {
-		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s", problem.Shorten(synced.Reason+": "+synced.Message))
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s",
+			problem.Shorten(synced.Reason+": "+synced.Message))
 	}
 }
 
@@ -80,7 +83,8 @@ func newFetchProblem(before, after *v1beta1.Website) *metav1.Condition {
 	if synced == nil || synced.Status != metav1.ConditionFalse || !status.IsFetchProblem(synced.Reason) {
 		return nil
 	}
-	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil && was.Reason == synced.Reason {
+	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil &&
+		was.Reason == synced.Reason {
 		return nil
 	}
 	return synced
@@ -97,7 +101,8 @@ func describeRelease(website *v1beta1.Website, release *v1beta1.WebsiteRelease) 
 		line.WriteString(" by " + release.Author)
 	}
 	line.WriteString(" (" + string(release.Cause))
-	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil && sync.LastRequest.By != "" && sync.LastRequest.ID == sync.StartedID {
+	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil &&
+		sync.LastRequest.By != "" && sync.LastRequest.ID == sync.StartedID {
 		line.WriteString(" by " + sync.LastRequest.By)
 	}
 	if observed := release.ObservedTime; observed != nil {

@@ -24,8 +24,10 @@ func TestPublished(t *testing.T) {
 	}
 	synced := func(result v1beta1.SyncResult) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) {
-			website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 3, Time: metav1.NewTime(testNow), By: "ci"}, StartedID: 3,
-				LastCompleted: &v1beta1.WebsiteSyncCompletion{ID: 3, Time: metav1.NewTime(testNow.Add(time.Second)), Result: result, Reason: "X", Message: "why"}}
+			website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 3,
+				Time: metav1.NewTime(testNow), By: "ci"}, StartedID: 3,
+				LastCompleted: &v1beta1.WebsiteSyncCompletion{ID: 3, Time: metav1.NewTime(testNow.Add(time.Second)), Result: result,
+					Reason: "X", Message: "why"}}
 		}
 	}
 	history := func(releases ...v1beta1.WebsiteRelease) func(*v1beta1.Website) {
@@ -33,7 +35,8 @@ func TestPublished(t *testing.T) {
 	}
 	condition := func(status metav1.ConditionStatus, reason string) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) {
-			website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, Status: status, Reason: reason, Message: "why"}}
+			website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, Status: status, Reason: reason,
+				Message: "why"}}
 		}
 	}
 	type tweaks = []func(*v1beta1.Website)
@@ -45,21 +48,32 @@ func TestPublished(t *testing.T) {
 		"nothing": {nil, nil, nil},
 		"the first release": {nil, tweaks{history(polled)},
 			[]string{`Normal Published published commit aaaaaaaaaaaa "Fix it" by A. Author (Poll, after 640ms)`}},
-		"the same release":              {tweaks{history(polled)}, tweaks{history(polled)}, nil},
-		"a release before the history":  {tweaks{func(website *v1beta1.Website) { website.Status.Commit = commitA }}, tweaks{history(polled)}, nil},
-		"a release without description": {tweaks{history(polled)}, tweaks{history(v1beta1.WebsiteRelease{Commit: commitB, Cause: v1beta1.ReleaseCauseSpec}, polled)}, []string{"Normal Published published commit bbbbbbbbbbbb (Spec)"}},
+		"the same release": {tweaks{history(polled)}, tweaks{history(polled)}, nil},
+		"a release before the history": {tweaks{func(website *v1beta1.Website) { website.Status.Commit = commitA }},
+			tweaks{history(polled)}, nil},
+		"a release without description": {
+			tweaks{history(polled)}, tweaks{history(v1beta1.WebsiteRelease{Commit: commitB, Cause: v1beta1.ReleaseCauseSpec},
+				polled)}, []string{"Normal Published published commit bbbbbbbbbbbb (Spec)"},
+		},
 		"a rollback": {tweaks{history(polled)}, tweaks{history(pinned, polled)},
 			[]string{`Normal RolledBack rolled back to commit bbbbbbbbbbbb "Fix it" by A. Author (Rollback, after 640ms)`}},
-		"a request that has succeeded": {tweaks{history(polled)}, tweaks{history(release(commitB, v1beta1.ReleaseCauseSync), polled), synced(v1beta1.SyncSucceeded)},
+		"a request that has succeeded": {tweaks{history(polled)},
+			tweaks{history(release(commitB, v1beta1.ReleaseCauseSync), polled), synced(v1beta1.SyncSucceeded)},
 			[]string{`Normal Published published commit bbbbbbbbbbbb "Fix it" by A. Author (Sync by ci, after 640ms)`}},
-		"a request that has failed":         {nil, tweaks{synced(v1beta1.SyncFailed)}, []string{"Warning SyncFailed X: why"}},
-		"a request that had failed":         {tweaks{synced(v1beta1.SyncFailed)}, tweaks{synced(v1beta1.SyncFailed)}, nil},
-		"a fetch that fails":                {tweaks{condition("True", "CommitPublished")}, tweaks{condition("False", "RefNotFound")}, []string{"Warning PublishFailed RefNotFound: why"}},
-		"a fetch that fails still":          {tweaks{condition("False", "RefNotFound")}, tweaks{condition("False", "RefNotFound")}, nil},
-		"a commit that is too large":        {tweaks{condition("True", "CommitPublished")}, tweaks{condition("False", "RepositoryTooLarge")}, []string{"Warning PublishFailed RepositoryTooLarge: why"}},
-		"a commit that is still too large":  {tweaks{condition("False", "RepositoryTooLarge")}, tweaks{condition("False", "RepositoryTooLarge")}, nil},
-		"pods that differ for a moment":     {tweaks{condition("True", "CommitPublished")}, tweaks{condition("False", "CommitsDiffer")}, nil},
-		"a fetch of which nothing is known": {tweaks{condition("True", "CommitPublished")}, tweaks{condition("Unknown", "PodsUnreachable")}, nil},
+		"a request that has failed": {nil, tweaks{synced(v1beta1.SyncFailed)}, []string{"Warning SyncFailed X: why"}},
+		"a request that had failed": {tweaks{synced(v1beta1.SyncFailed)}, tweaks{synced(v1beta1.SyncFailed)}, nil},
+		"a fetch that fails": {tweaks{condition("True", "CommitPublished")},
+			tweaks{condition("False", "RefNotFound")}, []string{"Warning PublishFailed RefNotFound: why"}},
+		"a fetch that fails still": {tweaks{condition("False", "RefNotFound")},
+			tweaks{condition("False", "RefNotFound")}, nil},
+		"a commit that is too large": {tweaks{condition("True", "CommitPublished")},
+			tweaks{condition("False", "RepositoryTooLarge")}, []string{"Warning PublishFailed RepositoryTooLarge: why"}},
+		"a commit that is still too large": {tweaks{condition("False", "RepositoryTooLarge")},
+			tweaks{condition("False", "RepositoryTooLarge")}, nil},
+		"pods that differ for a moment": {tweaks{condition("True", "CommitPublished")},
+			tweaks{condition("False", "CommitsDiffer")}, nil},
+		"a fetch of which nothing is known": {tweaks{condition("True", "CommitPublished")},
+			tweaks{condition("Unknown", "PodsUnreachable")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := clientevents.NewFakeRecorder(10)

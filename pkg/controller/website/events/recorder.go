@@ -83,7 +83,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	select {
 	case r.pending <- struct{}{}:
 	default:
-		logger.Error(nil, "Dropped an event, too many are waiting to be written", "reason", reason, "regarding", klog.KRef(event.Regarding.Namespace, event.Regarding.Name), "limit", maxPendingEvents)
+		logger.Error(nil, "Dropped an event, too many are waiting to be written", "reason", reason, "regarding",
+			klog.KRef(event.Regarding.Namespace, event.Regarding.Name), "limit", maxPendingEvents)
 		return
 	}
 	r.writers.Go(func() {
@@ -101,7 +102,8 @@ func (r *Recorder) Shutdown(ctx context.Context) {
 	r.cancel()
 }
 
-func (r *Recorder) event(regarding, related runtime.Object, eventType, reason, action, note string) (*eventsv1.Event, error) {
+func (r *Recorder) event(regarding, related runtime.Object, eventType, reason, action,
+	note string) (*eventsv1.Event, error) {
 	about, err := reference.GetReference(r.scheme, regarding)
 	if err != nil {
 		return nil, fmt.Errorf("referring to the object of an event: %w", err)
@@ -151,6 +153,7 @@ func (r *Recorder) write(event *eventsv1.Event) {
 		err = last
 	}
 	if err != nil {
-		klog.FromContext(r.ctx).Error(err, "Failed to write an event", "reason", event.Reason, "regarding", klog.KRef(event.Regarding.Namespace, event.Regarding.Name))
+		klog.FromContext(r.ctx).Error(err, "Failed to write an event", "reason", event.Reason, "regarding",
+			klog.KRef(event.Regarding.Namespace, event.Regarding.Name))
 	}
 }

@@ -63,7 +63,8 @@ func TestRecorderFlushes(t *testing.T) {
 	release := make(chan struct{})
 	sink := &slowSink{release: release}
 	recorder := newTestRecorder(t, sink)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "s", UID: "uid-of-s"}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "s",
+		UID: "uid-of-s"}}
 	recorder.Eventf(newWebsite(), service, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created %s", "it")
 
 	flushed := make(chan struct{})
@@ -107,7 +108,8 @@ func TestRecorderKnowsChildren(t *testing.T) {
 	want := sets.New[string]()
 	for kind, child := range map[string]runtime.Object{
 		"Deployment": &appsv1.Deployment{ObjectMeta: meta}, "Ingress": &networkingv1.Ingress{ObjectMeta: meta},
-		"HTTPRoute": &gatewayv1.HTTPRoute{ObjectMeta: meta}, "ListenerSet": &gatewayv1.ListenerSet{ObjectMeta: meta}, "Website": newWebsite(),
+		"HTTPRoute": &gatewayv1.HTTPRoute{ObjectMeta: meta}, "ListenerSet": &gatewayv1.ListenerSet{ObjectMeta: meta},
+		"Website": newWebsite(),
 	} {
 		want.Insert(kind)
 		recorder.Eventf(newWebsite(), child, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created it")

@@ -100,7 +100,8 @@ type namedObject interface {
 
 // ChildWritten reports what was done to a child: it was created, had drifted, was
 // an orphan, or the spec changed.
-func (r *Reporter) ChildWritten(website *v1beta1.Website, child namedObject, kind fmt.Stringer, done children.Operation) {
+func (r *Reporter) ChildWritten(website *v1beta1.Website, child namedObject, kind fmt.Stringer,
+	done children.Operation) {
 	reason, action := reasonUpdated, actionApply
 	switch done {
 	case children.Created:
@@ -119,7 +120,8 @@ func (r *Reporter) ChildWritten(website *v1beta1.Website, child namedObject, kin
 // PreviewRemoved reports that the preview of a branch was deleted.
 func (r *Reporter) PreviewRemoved(website, preview *v1beta1.Website, why string) {
 	if r.mayReportWrite(website) {
-		r.recorder.Eventf(website, preview, corev1.EventTypeNormal, reasonDeleted, actionDelete, "Deleted %s %q: %s", resources.Kind, preview.Name, why)
+		r.recorder.Eventf(website, preview, corev1.EventTypeNormal, reasonDeleted, actionDelete, "Deleted %s %q: %s",
+			resources.Kind, preview.Name, why)
 	}
 }
 
@@ -127,7 +129,8 @@ func (r *Reporter) PreviewRemoved(website, preview *v1beta1.Website, why string)
 // Service was created again.
 func (r *Reporter) NodePortLost(website *v1beta1.Website, service *corev1.Service, port int32) {
 	r.recorder.Eventf(website, service, corev1.EventTypeWarning, v1beta1.WebsiteReasonNodePortTaken, actionCreate,
-		"node port %d is no longer available, Service %q has another one; set spec.service.nodePort to keep a port", port, service.Name)
+		"node port %d is no longer available, Service %q has another one; set spec.service.nodePort to keep a port",
+		port, service.Name)
 }
 
 // Report reports the problems that the reconciliation before did not have.
@@ -177,6 +180,7 @@ func isInStatus(website *v1beta1.Website, p *problem.Problem) bool {
 	if before == nil {
 		return false
 	}
-	again := metav1.Condition{Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message, ObservedGeneration: website.Generation}
+	again := metav1.Condition{Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message,
+		ObservedGeneration: website.Generation}
 	return status.SameExceptWording(before, &again) || before.Reason == again.Reason && before.Message == again.Message
 }

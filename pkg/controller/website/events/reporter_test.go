@@ -73,7 +73,8 @@ func TestPublishEventsAreBounded(t *testing.T) {
 	}
 	failing := func(name, reason string) *v1beta1.Website {
 		return newWebsite(withName(name), func(website *v1beta1.Website) {
-			website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, Status: metav1.ConditionFalse, Reason: reason}}
+			website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, Status: metav1.ConditionFalse,
+				Reason: reason}}
 		})
 	}
 	for name, test := range map[string]func(name string) (one, other *v1beta1.Website){

@@ -19,9 +19,10 @@ const subsystem = "website_controller"
 
 var (
 	reconciles = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      subsystem,
-		Name:           "reconciles_total",
-		Help:           "Number of reconciliations of Websites, by result: success, name_taken (the name of a child belongs to another object), conflict (retried, not reported) or error (retried).",
+		Subsystem: subsystem,
+		Name:      "reconciles_total",
+		Help: "Number of reconciliations of Websites, by result: success, name_taken (the name of a child " +
+			"belongs to another object), conflict (retried, not reported) or error (retried).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
@@ -34,9 +35,10 @@ var (
 	}, []string{"result"})
 
 	stepSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem:      subsystem,
-		Name:           "reconcile_step_duration_seconds",
-		Help:           "Duration of the steps of reconciliations of Websites in seconds, by step and result (success, name_taken, conflict or error).",
+		Subsystem: subsystem,
+		Name:      "reconcile_step_duration_seconds",
+		Help: "Duration of the steps of reconciliations of Websites in seconds, by step and result (success, " +
+			"name_taken, conflict or error).",
 		Buckets:        metrics.ExponentialBuckets(0.0001, 5, 8),
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"step", "result"})
@@ -58,31 +60,35 @@ var (
 
 var (
 	releases = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      subsystem,
-		Name:           "releases_total",
-		Help:           "Number of commits that all ready pods of a Website have come to serve, by cause (Poll, Sync, Spec or Rollback).",
+		Subsystem: subsystem,
+		Name:      "releases_total",
+		Help: "Number of commits that all ready pods of a Website have come to serve, by cause (Poll, Sync, Spec " +
+			"or Rollback).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"cause"})
 
 	releaseSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem:      subsystem,
-		Name:           "release_delay_seconds",
-		Help:           "Time from the first observation of a request for a commit, or of the commit, until all ready pods of a Website serve it, in seconds, by cause.",
+		Subsystem: subsystem,
+		Name:      "release_delay_seconds",
+		Help: "Time from the first observation of a request for a commit, or of the commit, until all ready pods " +
+			"of a Website serve it, in seconds, by cause.",
 		Buckets:        []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"cause"})
 
 	syncs = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      subsystem,
-		Name:           "sync_requests_completed_total",
-		Help:           "Number of completed requests to the subresource sync, by result (Succeeded or Failed). Requests that were joined count as one.",
+		Subsystem: subsystem,
+		Name:      "sync_requests_completed_total",
+		Help: "Number of completed requests to the subresource sync, by result (Succeeded or Failed). Requests " +
+			"that were joined count as one.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
 	syncSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem:      subsystem,
-		Name:           "sync_request_duration_seconds",
-		Help:           "Time from the first observation of a request to the subresource sync until it is completed, in seconds, by result.",
+		Subsystem: subsystem,
+		Name:      "sync_request_duration_seconds",
+		Help: "Time from the first observation of a request to the subresource sync until it is completed, in " +
+			"seconds, by result.",
 		Buckets:        []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
@@ -94,7 +100,8 @@ var registerOnce sync.Once
 // component-base serves.
 func Register() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(reconciles, reconcileSeconds, stepSeconds, childWrites, statusWrites, releases, releaseSeconds, syncs, syncSeconds)
+		legacyregistry.MustRegister(reconciles, reconcileSeconds, stepSeconds, childWrites, statusWrites, releases,
+			releaseSeconds, syncs, syncSeconds)
 	})
 }
 

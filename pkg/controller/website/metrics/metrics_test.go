@@ -27,7 +27,8 @@ const day = 24 * time.Hour
 var testNow = time.Unix(1_700_000_000, 0)
 
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
-	website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubia", UID: "uid"}}
+	website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault,
+		Name: "kubia", UID: "uid"}}
 	for _, tweak := range tweaks {
 		tweak(website)
 	}
@@ -41,7 +42,8 @@ func withName(name string) func(*v1beta1.Website) {
 func TestWebsitesByCondition(t *testing.T) {
 	withCondition := func(kind string, status metav1.ConditionStatus, reason string) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) {
-			website.Status.Conditions = append(website.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "m"})
+			website.Status.Conditions = append(website.Status.Conditions,
+				metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "m"})
 		}
 	}
 	withCertificate := func(mode v1beta1.TLSMode, rest ...time.Duration) func(*v1beta1.Website) {
@@ -52,19 +54,25 @@ func TestWebsitesByCondition(t *testing.T) {
 			website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: "of no certificate"}}
 			for _, rest := range rest {
 				expires := metav1.NewTime(testNow.Add(rest))
-				website.Status.Hosts = append(website.Status.Hosts, hostWith(metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, expires))
+				website.Status.Hosts = append(website.Status.Hosts,
+					hostWith(metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, expires))
 			}
 			// A host that is not requested any more keeps the time of its last certificate.
 			website.Status.Hosts = append(website.Status.Hosts,
 				hostWith(metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayNotFound, metav1.NewTime(testNow.Add(-time.Hour))))
 		}
 	}
-	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, website := range []*v1beta1.Website{
-		newWebsite(withName("a"), withCondition("Ready", metav1.ConditionTrue, "Serving"), withCondition("Synced", metav1.ConditionUnknown, "Observing"), withCertificate("", time.Hour)),
-		newWebsite(withName("b"), withCondition("Ready", metav1.ConditionTrue, "Serving"), withCertificate(v1beta1.TLSModeIssuer, 0, -time.Hour, 6*day, 8*day)),
-		newWebsite(withName("c"), withCondition("Ready", metav1.ConditionFalse, "NameTaken"), withCertificate(v1beta1.TLSModeSecret, 90*day)),
-		newWebsite(withName("other clients"), withCondition("Ready", metav1.ConditionFalse, "Tired"), withCondition("Loved", metav1.ConditionTrue, "Serving")),
+		newWebsite(withName("a"), withCondition("Ready", metav1.ConditionTrue, "Serving"),
+			withCondition("Synced", metav1.ConditionUnknown, "Observing"), withCertificate("", time.Hour)),
+		newWebsite(withName("b"), withCondition("Ready", metav1.ConditionTrue, "Serving"),
+			withCertificate(v1beta1.TLSModeIssuer, 0, -time.Hour, 6*day, 8*day)),
+		newWebsite(withName("c"), withCondition("Ready", metav1.ConditionFalse, "NameTaken"),
+			withCertificate(v1beta1.TLSModeSecret, 90*day)),
+		newWebsite(withName("other clients"), withCondition("Ready", metav1.ConditionFalse, "Tired"),
+			withCondition("Loved", metav1.ConditionTrue, "Serving")),
 		newWebsite(withName("another one"), withCondition("Ready", metav1.ConditionFalse, "Bored")),
 		newWebsite(withName("d")),
 	} {
@@ -77,7 +85,9 @@ func TestWebsitesByCondition(t *testing.T) {
 		limit.Admit(newWebsite(withName(name)), "template")
 	}
 	const want = `
-# HELP website_controller_host_certificates [ALPHA] Number of hosts of Websites for which a certificate is presented, by spec.tls.mode (Listener without spec.tls) and state (Valid, Expiring within 7 days, or Expired).
+# HELP website_controller_host_certificates [ALPHA] Number of hosts of Websites for which a certificate is ` +
+		`presented, by spec.tls.mode (Listener without spec.tls) ` +
+		`and state (Valid, Expiring within 7 days, or Expired).
 # TYPE website_controller_host_certificates gauge
 website_controller_host_certificates{state="Expired",tls_mode="Issuer"} 2
 website_controller_host_certificates{state="Expired",tls_mode="Listener"} 0
@@ -88,11 +98,13 @@ website_controller_host_certificates{state="Expiring",tls_mode="Secret"} 0
 website_controller_host_certificates{state="Valid",tls_mode="Issuer"} 1
 website_controller_host_certificates{state="Valid",tls_mode="Listener"} 0
 website_controller_host_certificates{state="Valid",tls_mode="Secret"} 1
-# HELP website_controller_limited_rollouts [ALPHA] Number of rollouts that --max-concurrent-rollouts limits, by state (pending or in_progress).
+# HELP website_controller_limited_rollouts [ALPHA] Number of rollouts that --max-concurrent-rollouts limits, ` +
+		`by state (pending or in_progress).
 # TYPE website_controller_limited_rollouts gauge
 website_controller_limited_rollouts{state="in_progress"} 1
 website_controller_limited_rollouts{state="pending"} 2
-# HELP website_controller_websites [ALPHA] Number of Websites, by condition, its status (True, False or Unknown) and its reason.
+# HELP website_controller_websites [ALPHA] Number of Websites, by condition, its status ` +
+		`(True, False or Unknown) and its reason.
 # TYPE website_controller_websites gauge
 website_controller_websites{condition="Ready",reason="NameTaken",status="False"} 1
 website_controller_websites{condition="Ready",reason="Other",status="False"} 2

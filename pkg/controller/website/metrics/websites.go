@@ -31,7 +31,8 @@ var websitesDesc = metrics.NewDesc(subsystem+"_websites",
 	[]string{"condition", "status", "reason"}, nil, metrics.ALPHA, "")
 
 var certificatesDesc = metrics.NewDesc(subsystem+"_host_certificates",
-	"Number of hosts of Websites for which a certificate is presented, by spec.tls.mode (Listener without spec.tls) and state (Valid, Expiring within 7 days, or Expired).",
+	"Number of hosts of Websites for which a certificate is presented, by spec.tls.mode (Listener without spec.tls) and "+
+		"state (Valid, Expiring within 7 days, or Expired).",
 	[]string{"tls_mode", "state"}, nil, metrics.ALPHA, "")
 
 var rolloutsDesc = metrics.NewDesc(subsystem+"_limited_rollouts",
@@ -119,11 +120,13 @@ func countCertificates(websites []*v1beta1.Website, now time.Time) map[certifica
 	return counts
 }
 
-// isRequested reports whether the certificate of a host is that of the last request: a host that cannot be requested now
+// isRequested reports whether the certificate of a host is that of the last request: a host that cannot be requested
+// now
 // keeps that of an earlier one.
 func isRequested(host v1beta1.WebsiteHostStatus) bool {
 	routed := meta.FindStatusCondition(host.Conditions, v1beta1.HostRouted)
-	return routed != nil && (routed.Status == metav1.ConditionTrue || routed.Reason == v1beta1.WebsiteReasonCertificateInvalid)
+	return routed != nil && (routed.Status == metav1.ConditionTrue ||
+		routed.Reason == v1beta1.WebsiteReasonCertificateInvalid)
 }
 
 func stateOf(rest time.Duration) string {

@@ -44,7 +44,8 @@ func (r *Previews) Concern(website *v1beta1.Website) bool {
 // Reconcile has the branches that match spec.previews have a Website each, and sets what was found of them. Its
 // problems are in the condition PreviewsReady: the site does not depend on it. tooOld is that of the last selection,
 // and is kept for the next reconciliation.
-func (r *Previews) Reconcile(ctx context.Context, found *status.Input, tooOld *map[string]time.Time) (p *problem.Problem) {
+func (r *Previews) Reconcile(ctx context.Context, found *status.Input,
+	tooOld *map[string]time.Time) (p *problem.Problem) {
 	website, held := found.Website, r.held(found.Website)
 	if !resources.WantsPreviews(website) {
 		for _, preview := range held {
@@ -66,7 +67,8 @@ func (r *Previews) Reconcile(ctx context.Context, found *status.Input, tooOld *m
 	in.Listed, failure = current(found.Pods, resources.BranchesID(website), found.Now)
 	selected := newSelection(in)
 	*tooOld = selected.TooOld
-	found.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted, Next: selected.Next}
+	found.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted,
+		Next: selected.Next}
 
 	p = r.deleteOthers(ctx, in, selected, held)
 	missing, notEnsured := r.ensureAll(ctx, website, selected)
@@ -107,7 +109,8 @@ func branchOf(website, preview *v1beta1.Website) string {
 }
 
 // deleteOthers removes the previews of branches that are not selected.
-func (r *Previews) deleteOthers(ctx context.Context, in *input, selected *selection, held []*v1beta1.Website) (p *problem.Problem) {
+func (r *Previews) deleteOthers(ctx context.Context, in *input, selected *selection,
+	held []*v1beta1.Website) (p *problem.Problem) {
 	wanted := map[string]bool{}
 	for _, branch := range selected.Branches {
 		wanted[branches.PreviewName(in.Website.Name, branch)] = true
@@ -133,7 +136,8 @@ func (r *Previews) delete(ctx context.Context, website, preview *v1beta1.Website
 
 // ensureAll creates and updates the previews of the selected branches, and returns the
 // names of those that are missing. One that cannot be written does not hold up the others.
-func (r *Previews) ensureAll(ctx context.Context, website *v1beta1.Website, selected *selection) (missing []string, first *problem.Problem) {
+func (r *Previews) ensureAll(ctx context.Context, website *v1beta1.Website, selected *selection) (missing []string,
+	first *problem.Problem) {
 	for _, branch := range selected.Branches {
 		name := branches.PreviewName(website.Name, branch)
 		isHeld := r.children.Previews.Holds(website, name)

@@ -92,28 +92,48 @@ func TestNewSelection(t *testing.T) {
 		wantOmitted int
 		wantOld     string
 	}{
-		"those that match":             {[]func(*input){withPatterns("a*", "c"), listing("a", "ab", "b", "c")}, "a ab c", 0, ""},
-		"not the own branch":           {[]func(*input){listing("a", "main")}, "a", 0, ""},
-		"not that of a full name":      {[]func(*input){following(&v1beta1.GitReference{Name: "refs/heads/a"}), listing("a", "main")}, "main", 0, ""},
-		"not that of HEAD":             {[]func(*input){following(nil), func(in *input) { in.Listed = list("a", "main"); in.Listed.Head = "main" }}, "a", 0, ""},
-		"all, next to a tag":           {[]func(*input){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")}, "a main", 0, ""},
-		"the first by name":            {[]func(*input){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
-		"those that have one keep it":  {[]func(*input){holding("e", "d"), listing("a", "b", "c", "d", "e")}, "a d e", 2, ""},
-		"fewer than have one":          {[]func(*input){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")}, "a b c", 1, ""},
-		"one is gone":                  {[]func(*input){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0, ""},
-		"one does not match any more":  {[]func(*input){holding("a", "b"), withPatterns("b"), listing("a", "b")}, "b", 0, ""},
-		"nothing is known":             {[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", 2*time.Hour)}, "a b", 0, ""},
-		"nothing is known, no match":   {[]func(*input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
-		"nothing is known of an old":   {[]func(*input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
-		"beyond the end of the list":   {[]func(*input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
-		"too old":                      {[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour-time.Second), listing("a", "b"), tooOldFor(confirmation, "a", "b")}, "b", 0, "a"},
-		"too old since now":            {[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour), listing("a", "b"), tooOldFor(confirmation, "b")}, "a", 0, "b"},
-		"too old for a moment":         {[]func(*input){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), listing("a"), tooOldFor(confirmation-1, "a")}, "a", 0, ""},
-		"still too old":                {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "", 0, "a"},
-		"too old, and gone":            {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b", 0, ""},
-		"too old, but not any more":    {[]func(*input){withTTL(2 * time.Hour), reported("a", "", time.Hour), listing("a")}, "a", 0, ""},
-		"too old, with another commit": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), func(in *input) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
-		"no branch":                    {[]func(*input){holding("a"), listing()}, "", 0, ""},
+		"those that match": {[]func(*input){withPatterns("a*", "c"), listing("a", "ab", "b", "c")},
+			"a ab c", 0, ""},
+		"not the own branch": {[]func(*input){listing("a", "main")}, "a", 0, ""},
+		"not that of a full name": {[]func(*input){following(&v1beta1.GitReference{Name: "refs/heads/a"}),
+			listing("a", "main")}, "main", 0, ""},
+		"not that of HEAD": {
+			[]func(*input){following(nil), func(in *input) { in.Listed = list("a", "main"); in.Listed.Head = "main" }}, "a", 0,
+			"",
+		},
+		"all, next to a tag": {[]func(*input){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")},
+			"a main", 0, ""},
+		"the first by name":           {[]func(*input){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
+		"those that have one keep it": {[]func(*input){holding("e", "d"), listing("a", "b", "c", "d", "e")}, "a d e", 2, ""},
+		"fewer than have one": {[]func(*input){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")},
+			"a b c", 1, ""},
+		"one is gone": {[]func(*input){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0,
+			""},
+		"one does not match any more": {[]func(*input){holding("a", "b"), withPatterns("b"), listing("a", "b")}, "b", 0, ""},
+		"nothing is known": {[]func(*input){holding("a", "b"), withTTL(time.Hour),
+			reported("a", "shop-a", 2*time.Hour)}, "a b", 0, ""},
+		"nothing is known, no match": {[]func(*input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
+		"nothing is known of an old": {[]func(*input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
+		"beyond the end of the list": {[]func(*input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
+		"too old": {
+			[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
+				reported("b", "shop-b", time.Hour-time.Second), listing("a", "b"), tooOldFor(confirmation, "a", "b")}, "b", 0, "a",
+		},
+		"too old since now": {
+			[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
+				reported("b", "shop-b", time.Hour), listing("a", "b"), tooOldFor(confirmation, "b")}, "a", 0, "b",
+		},
+		"too old for a moment": {[]func(*input){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
+			listing("a"), tooOldFor(confirmation-1, "a")}, "a", 0, ""},
+		"still too old": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "",
+			0, "a"},
+		"too old, and gone": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b",
+			0, ""},
+		"too old, but not any more": {[]func(*input){withTTL(2 * time.Hour), reported("a", "", time.Hour),
+			listing("a")}, "a", 0, ""},
+		"too old, with another commit": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour),
+			func(in *input) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
+		"no branch": {[]func(*input){holding("a"), listing()}, "", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)
@@ -143,7 +163,8 @@ func TestNewSelection(t *testing.T) {
 }
 
 func TestTimeOfTheLastCommit(t *testing.T) {
-	in := newInput(withTTL(time.Hour), reported("a", "shop-a", 30*time.Minute), reported("b", "shop-b", 10*time.Minute), holding("a", "b"), listing("a", "b", "c"))
+	in := newInput(withTTL(time.Hour), reported("a", "shop-a", 30*time.Minute), reported("b", "shop-b", 10*time.Minute),
+		holding("a", "b"), listing("a", "b", "c"))
 	in.Listed.List[1].Commit = commitB
 	s := newSelection(in)
 	want := []v1beta1.WebsitePreviewStatus{
@@ -161,7 +182,8 @@ func TestTimeOfTheLastCommit(t *testing.T) {
 
 // TestClockIsAhead: a preview is not removed because the clock is ahead for a moment.
 func TestClockIsAhead(t *testing.T) {
-	in := newInput(withTTL(time.Hour), holding("a", "b"), listing("a", "b"), reported("a", "shop-a", 0), reported("b", "shop-b", 0))
+	in := newInput(withTTL(time.Hour), holding("a", "b"), listing("a", "b"), reported("a", "shop-a", 0),
+		reported("b", "shop-b", 0))
 	const day = 24 * time.Hour
 	for _, step := range []struct {
 		after    time.Duration
@@ -227,11 +249,15 @@ func TestCurrent(t *testing.T) {
 		"a pod without one":       {[]status.Pod{named("a")}, "", ""},
 		"of other patterns":       {[]status.Pod{report("a", "other", 0, "")}, "", ""},
 		"a pod that is not ready": {[]status.Pod{notReady}, "", ""},
-		"the last change":         {[]status.Pod{report("a", "id", -time.Hour, ""), report("b", "id", -time.Minute, ""), report("c", "other", 0, "")}, "b", ""},
-		"the first by name":       {[]status.Pod{report("b", "id", -time.Minute, ""), report("a", "id", -time.Minute, "")}, "a", ""},
-		"a clock that is off":     {[]status.Pod{report("b", "id", time.Hour, ""), report("a", "id", 2*time.Minute, "")}, "a", ""},
-		"one that fails":          {[]status.Pod{report("a", "id", -time.Hour, ""), report("b", "id", 0, git.ReasonNotFound)}, "a", ""},
-		"all fail":                {[]status.Pod{report("a", "id", 0, git.ReasonNotFound)}, "", git.ReasonNotFound},
+		"the last change": {[]status.Pod{report("a", "id", -time.Hour, ""), report("b", "id", -time.Minute, ""),
+			report("c", "other", 0, "")}, "b", ""},
+		"the first by name": {[]status.Pod{report("b", "id", -time.Minute, ""), report("a", "id", -time.Minute, "")},
+			"a", ""},
+		"a clock that is off": {[]status.Pod{report("b", "id", time.Hour, ""), report("a", "id", 2*time.Minute, "")}, "a",
+			""},
+		"one that fails": {[]status.Pod{report("a", "id", -time.Hour, ""), report("b", "id", 0, git.ReasonNotFound)},
+			"a", ""},
+		"all fail": {[]status.Pod{report("a", "id", 0, git.ReasonNotFound)}, "", git.ReasonNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, failure := current(test.pods, "id", now)

@@ -28,7 +28,8 @@ var classes = []struct {
 	{isNamespaceTerminating, "", OnChange, Success, ""},
 	{isNodePortTaken, v1beta1.WebsiteReasonNodePortTaken, Periodically, Taken, ""},
 	{isNodePortsExhausted, v1beta1.WebsiteReasonNodePortsExhausted, Periodically, Taken,
-		"; set spec.service.type to ClusterIP, which needs no node port, or extend --service-node-port-range of kube-apiserver"},
+		"; set spec.service.type to ClusterIP, which needs no node port, or extend --service-node-port-range of " +
+			"kube-apiserver"},
 	{isNodePortPassing, "", WithBackoff, Failure, ""},
 	// The operator may extend the range.
 	{isNodePortOutOfRange, v1beta1.WebsiteReasonSpecInvalid, Periodically, Failure, ""},
@@ -62,7 +63,8 @@ func Classify(err error) *Problem {
 	return p
 }
 
-// ClassifyOther is Classify for a request that sends nothing that comes from a spec, such as one that reads. What is said
+// ClassifyOther is Classify for a request that sends nothing that comes from a spec, such as one that reads. What is
+// said
 // to be invalid then is not the spec: it may come from a proxy, or from an older server during an upgrade.
 func ClassifyOther(err error) *Problem {
 	p := Classify(err)

@@ -154,7 +154,8 @@ func ConflictingManager(id string, format string, args ...any) *Problem {
 
 // BeingReplaced returns the problem that the pods of a Deployment are being replaced by others than this controller.
 func BeingReplaced(deployment string) *Problem {
-	err := fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over when they are all of one revision", deployment)
+	err := fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over when they are all of one revision",
+		deployment)
 	return &Problem{
 		Reason: v1beta1.WebsiteReasonRolloutInProgress, Message: Shorten(err.Error()), Retry: WithBackoff, Result: Taken,
 		ID: v1beta1.WebsiteReasonRolloutInProgress + "/" + deployment, Passing: true, err: err,

@@ -25,17 +25,23 @@ func TestPriorityQueue(t *testing.T) {
 		adds []add
 		want []string
 	}{
-		"first come, first served":  {[]add{{"a", Background}, {"b", Background}, {"c", Background}}, []string{"a", "b", "c"}},
-		"changes before background": {[]add{{"a", Background}, {"b", Changed}, {"c", Background}, {"d", Changed}}, []string{"b", "d", "a", "c"}},
+		"first come, first served": {[]add{{"a", Background}, {"b", Background}, {"c", Background}},
+			[]string{"a", "b", "c"}},
+		"changes before background": {[]add{{"a", Background}, {"b", Changed}, {"c", Background}, {"d", Changed}},
+			[]string{"b", "d", "a", "c"}},
 		"availability before changes": {
 			[]add{{"a", Background}, {"b", Changed}, {"c", Changed}, {"d", Available}, {"e", Available}},
 			[]string{"d", "e", "b", "c", "a"},
 		},
-		"one that waits moves up":         {[]add{{"a", Background}, {"b", Background}, {"c", Background}, {"c", Changed}}, []string{"c", "a", "b"}},
-		"a new Website becomes available": {[]add{{"a", Changed}, {"b", Changed}, {"c", Changed}, {"c", Available}}, []string{"c", "a", "b"}},
-		"it does not move down":           {[]add{{"a", Changed}, {"b", Changed}, {"a", Background}, {"c", Background}}, []string{"a", "b", "c"}},
-		"twice changed is once":           {[]add{{"a", Changed}, {"b", Changed}, {"a", Changed}}, []string{"a", "b"}},
-		"twice in background is once":     {[]add{{"a", Background}, {"b", Background}, {"a", Background}}, []string{"a", "b"}},
+		"one that waits moves up": {[]add{{"a", Background}, {"b", Background}, {"c", Background}, {"c", Changed}},
+			[]string{"c", "a", "b"}},
+		"a new Website becomes available": {[]add{{"a", Changed}, {"b", Changed}, {"c", Changed}, {"c", Available}},
+			[]string{"c", "a", "b"}},
+		"it does not move down": {[]add{{"a", Changed}, {"b", Changed}, {"a", Background}, {"c", Background}},
+			[]string{"a", "b", "c"}},
+		"twice changed is once": {[]add{{"a", Changed}, {"b", Changed}, {"a", Changed}}, []string{"a", "b"}},
+		"twice in background is once": {[]add{{"a", Background}, {"b", Background}, {"a", Background}},
+			[]string{"a", "b"}},
 		"namespaces take turns": {
 			[]add{
 				{"a/1", Changed}, {"a/2", Changed}, {"a/3", Changed}, {"a/4", Changed}, {"b/5", Changed}, {"b/6", Changed},
@@ -48,11 +54,14 @@ func TestPriorityQueue(t *testing.T) {
 			[]string{"1", "4", "2", "3"},
 		},
 		"no Website starves": {
-			[]add{{"p", Background}, {"1", Changed}, {"2", Changed}, {"3", Changed}, {"4", Changed}, {"5", Changed}, {"6", Changed}, {"7", Changed}, {"8", Changed}, {"9", Changed}, {"10", Changed}, {"11", Changed}, {"12", Changed}},
+			[]add{{"p", Background}, {"1", Changed}, {"2", Changed}, {"3", Changed}, {"4", Changed}, {"5", Changed},
+				{"6", Changed}, {"7", Changed}, {"8", Changed}, {"9", Changed}, {"10", Changed}, {"11", Changed}, {"12", Changed}},
 			[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "p", "11", "12"},
 		},
 		"neither of two priorities starves": {
-			[]add{{"p", Background}, {"q", Changed}, {"1", Available}, {"2", Available}, {"3", Available}, {"4", Available}, {"5", Available}, {"6", Available}, {"7", Available}, {"8", Available}, {"9", Available}, {"10", Available}, {"11", Available}, {"12", Available}},
+			[]add{{"p", Background}, {"q", Changed}, {"1", Available}, {"2", Available}, {"3", Available}, {"4", Available},
+				{"5", Available}, {"6", Available}, {"7", Available}, {"8", Available}, {"9", Available}, {"10", Available},
+				{"11", Available}, {"12", Available}},
 			[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "p", "q", "11", "12"},
 		},
 	} {
@@ -150,7 +159,8 @@ func TestBackoffHasACap(t *testing.T) {
 	}
 }
 
-// TestApart: what the site does not depend on has a backoff of its own, so it neither prolongs the wait of what the site
+// TestApart: what the site does not depend on has a backoff of its own, so it neither prolongs the wait of what the
+// site
 // depends on, nor does it make one failure of that look like a lasting one.
 func TestApart(t *testing.T) {
 	queue := New(clock.RealClock{})

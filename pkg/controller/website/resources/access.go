@@ -49,7 +49,8 @@ func accessVolumes(website *v1beta1.Website) []*corev1ac.VolumeApplyConfiguratio
 	if !isProtected(website) {
 		return nil
 	}
-	secret := corev1ac.SecretVolumeSource().WithSecretName(website.Spec.Access.BasicAuth.SecretRef.Name).WithDefaultMode(secretMode).WithOptional(true)
+	secret := corev1ac.SecretVolumeSource().WithSecretName(website.Spec.Access.BasicAuth.SecretRef.Name).
+		WithDefaultMode(secretMode).WithOptional(true)
 	for _, key := range []string{access.UsernameKey, access.PasswordKey, access.HtpasswdKey} {
 		secret.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
 	}

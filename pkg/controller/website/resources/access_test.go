@@ -19,9 +19,11 @@ func TestUsersReachTheAgentOnly(t *testing.T) {
 	want := map[string]corev1.VolumeSource{
 		"access-secret": {Secret: &corev1.SecretVolumeSource{
 			SecretName: "readers", DefaultMode: ptr.To[int32](0o400), Optional: ptr.To(true),
-			Items: []corev1.KeyToPath{{Key: "username", Path: "username"}, {Key: "password", Path: "password"}, {Key: "htpasswd", Path: "htpasswd"}},
+			Items: []corev1.KeyToPath{{Key: "username", Path: "username"}, {Key: "password", Path: "password"},
+				{Key: "htpasswd", Path: "htpasswd"}},
 		}},
-		"access": {EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("1Mi"))}},
+		"access": {EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory,
+			SizeLimit: ptr.To(resource.MustParse("1Mi"))}},
 	}
 	for _, volume := range pod.Volumes {
 		if source, found := want[volume.Name]; found {

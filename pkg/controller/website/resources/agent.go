@@ -94,6 +94,7 @@ func agentPeriod(polling v1beta1.WebsitePolling) (int32, error) {
 	case v1beta1.PollingModeNever:
 		return 0, nil
 	default:
-		return 0, fmt.Errorf("spec.polling.mode %q is unknown to this version of website-controller: update website-controller", polling.Mode)
+		return 0, fmt.Errorf("spec.polling.mode %q is unknown to this version of website-controller: update "+
+			"website-controller", polling.Mode)
 	}
 }

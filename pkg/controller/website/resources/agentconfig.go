@@ -57,5 +57,9 @@ func agentConfig(website *v1beta1.Website) *corev1ac.VolumeApplyConfiguration {
 // podUID tells the agent the UID of its pod, for which requests are signed.
 func podUID() *corev1ac.EnvVarApplyConfiguration {
 	return corev1ac.EnvVar().WithName(agent.PodUIDVariable).
-		WithValueFrom(corev1ac.EnvVarSource().WithFieldRef(corev1ac.ObjectFieldSelector().WithAPIVersion(corev1.SchemeGroupVersion.String()).WithFieldPath("metadata.uid")))
+		WithValueFrom(
+			corev1ac.EnvVarSource().WithFieldRef(
+				corev1ac.ObjectFieldSelector().WithAPIVersion(corev1.SchemeGroupVersion.String()).WithFieldPath("metadata.uid"),
+			),
+		)
 }

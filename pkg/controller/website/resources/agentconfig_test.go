@@ -24,12 +24,16 @@ func TestAgentConfigMap(t *testing.T) {
 		generation        int64
 		existing, wantPin string
 	}{
-		"new":                        {pinnedCommit, 3, "", `{"commit":"` + pinnedCommit + `","generation":3}`},
-		"another change of the spec": {pinnedCommit, 9, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"` + pinnedCommit + `","generation":3}`},
-		"another pin":                {other, 9, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"` + other + `","generation":9}`},
-		"no pin, but previews":       {"", 9, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"","generation":9}`},
-		"a restored store":           {pinnedCommit, 2, `{"commit":"` + pinnedCommit + `","generation":3}`, `{"commit":"` + pinnedCommit + `","generation":2}`},
-		"changed by hand":            {pinnedCommit, 2, "nonsense", `{"commit":"` + pinnedCommit + `","generation":2}`},
+		"new": {pinnedCommit, 3, "", `{"commit":"` + pinnedCommit + `","generation":3}`},
+		"another change of the spec": {pinnedCommit, 9, `{"commit":"` + pinnedCommit + `","generation":3}`,
+			`{"commit":"` + pinnedCommit + `","generation":3}`},
+		"another pin": {other, 9, `{"commit":"` + pinnedCommit + `","generation":3}`,
+			`{"commit":"` + other + `","generation":9}`},
+		"no pin, but previews": {"", 9, `{"commit":"` + pinnedCommit + `","generation":3}`,
+			`{"commit":"","generation":9}`},
+		"a restored store": {pinnedCommit, 2, `{"commit":"` + pinnedCommit + `","generation":3}`,
+			`{"commit":"` + pinnedCommit + `","generation":2}`},
+		"changed by hand": {pinnedCommit, 2, "nonsense", `{"commit":"` + pinnedCommit + `","generation":2}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite(func(website *v1beta1.Website) {
@@ -62,9 +66,11 @@ func TestAgentConfigMap(t *testing.T) {
 func TestTheAgentsOfASuspendedWebsite(t *testing.T) {
 	suspended := newWebsite(func(website *v1beta1.Website) { website.Spec.Suspend, website.Generation = new(true), 4 })
 	for name, test := range map[string]struct{ existing, want string }{
-		"new":              {"", requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
-		"suspended now":    {requests.Pin{Generation: 3}.String(), requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
-		"suspended before": {requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String(), requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String()},
+		"new": {"", requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
+		"suspended now": {requests.Pin{Generation: 3}.String(),
+			requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
+		"suspended before": {requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String(),
+			requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String()},
 	} {
 		got := AgentConfigMap(suspended, map[string]string{requests.PinFile: test.existing}).Data[requests.PinFile]
 		if pin, err := requests.ParsePin([]byte(got)); got != test.want || err != nil || pin.Commit != requests.PinCurrent {
@@ -104,7 +110,8 @@ func containerOf(t *testing.T, pod corev1.PodSpec, name string) corev1.Container
 
 // TestThePinIsNotInThePods: neither a pin nor a rotation of keys replaces a pod.
 func TestThePinIsNotInThePods(t *testing.T) {
-	without, with := podOf(t, testInstallation), podOf(t, testInstallation, func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pinnedCommit) })
+	without, with := podOf(t, testInstallation),
+		podOf(t, testInstallation, func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pinnedCommit) })
 	if !reflect.DeepEqual(without, with) {
 		t.Errorf("a pin changes the pods:\n%+v\n%+v", without, with)
 	}

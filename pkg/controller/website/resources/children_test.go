@@ -129,7 +129,8 @@ func TestDeployment(t *testing.T) {
 		"app.kubernetes.io/managed-by":          "website-controller",
 	}
 	resourceList := func(cpu, memory string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+			corev1.ResourceMemory: resource.MustParse(memory)}
 	}
 	securityContext := func(user int64) *corev1.SecurityContext {
 		return &corev1.SecurityContext{
@@ -157,7 +158,9 @@ func TestDeployment(t *testing.T) {
 	spread := func(topologyKey string) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: topologyKey, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}},
+			LabelSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"},
+			},
 			MatchLabelKeys: []string{"pod-template-hash"},
 		}
 	}
@@ -200,7 +203,8 @@ func TestDeployment(t *testing.T) {
 						Command: []string{"/website-agent"},
 						Args:    []string{"install", "/agent/website-agent"},
 						Resources: corev1.ResourceRequirements{
-							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: withStorage(resourceList("1", "256Mi"), "3424Mi"),
+							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"),
+							Limits:   withStorage(resourceList("1", "256Mi"), "3424Mi"),
 						},
 						SecurityContext: securityContext(65533),
 						VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: "/agent"}},
@@ -227,11 +231,15 @@ func TestDeployment(t *testing.T) {
 							"--status-listen=127.0.0.1:8083",
 						},
 						Env: []corev1.EnvVar{
-							{Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
+							{
+								Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+									FieldPath: "metadata.uid"}},
+							},
 						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{
-							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: withStorage(resourceList("1", "256Mi"), "3424Mi"),
+							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"),
+							Limits:   withStorage(resourceList("1", "256Mi"), "3424Mi"),
 						},
 						SecurityContext: securityContext(65533),
 						VolumeMounts: []corev1.VolumeMount{
@@ -275,19 +283,22 @@ func TestDeployment(t *testing.T) {
 					Volumes: []corev1.Volume{
 						{Name: "git", VolumeSource: emptyDir("2Gi")},
 						{Name: "nginx-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-							LocalObjectReference: corev1.LocalObjectReference{Name: ConfigMapName(newWebsite(), mustNginxConfig(t, newWebsite()))},
+							LocalObjectReference: corev1.LocalObjectReference{
+								Name: ConfigMapName(newWebsite(), mustNginxConfig(t, newWebsite())),
+							},
 						}}},
 						{Name: "nginx-tmp", VolumeSource: emptyDir("64Mi")},
 						{Name: "git-sync-tmp", VolumeSource: emptyDir("256Mi")},
 						{Name: "agent", VolumeSource: emptyDir("32Mi")},
-						{Name: "agent-config", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-							{ConfigMap: &corev1.ConfigMapProjection{
-								LocalObjectReference: corev1.LocalObjectReference{Name: "website-agent-keys"}, Optional: ptr.To(true),
-							}},
-							{ConfigMap: &corev1.ConfigMapProjection{
-								LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-agent"}, Optional: ptr.To(true),
-							}},
-						}}}},
+						{Name: "agent-config",
+							VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+								{ConfigMap: &corev1.ConfigMapProjection{
+									LocalObjectReference: corev1.LocalObjectReference{Name: "website-agent-keys"}, Optional: ptr.To(true),
+								}},
+								{ConfigMap: &corev1.ConfigMapProjection{
+									LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-agent"}, Optional: ptr.To(true),
+								}},
+							}}}},
 					},
 				},
 			},
@@ -365,9 +376,11 @@ func TestSelectorsNeverChange(t *testing.T) {
 // TestServiceOfALoadBalancer: its class and annotations are those of the spec.
 func TestServiceOfALoadBalancer(t *testing.T) {
 	website := newWebsite()
-	website.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer, LoadBalancerClass: "example.com/internal", Annotations: map[string]string{"example.com/a": "b"}}
+	website.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer,
+		LoadBalancerClass: "example.com/internal", Annotations: map[string]string{"example.com/a": "b"}}
 	got := typed[corev1.Service](t, Service(website))
-	if class := got.Spec.LoadBalancerClass; class == nil || *class != "example.com/internal" || got.Annotations["example.com/a"] != "b" {
+	if class := got.Spec.LoadBalancerClass; class == nil || *class != "example.com/internal" ||
+		got.Annotations["example.com/a"] != "b" {
 		t.Errorf("class %v and annotations %v, want those of the spec", class, got.Annotations)
 	}
 }

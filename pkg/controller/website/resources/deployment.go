@@ -88,7 +88,8 @@ type Installation struct {
 // nginx configuration, which is what NginxConfig returned for it, changes. It
 // returns an error when the spec cannot be turned into a command line safely,
 // which the validation of the API server rejects as well.
-func Deployment(website *v1beta1.Website, installation Installation, nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
+func Deployment(website *v1beta1.Website, installation Installation,
+	nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	gitSync, err := gitSyncContainer(website, installation, nginxConfig)
 	if err != nil {
 		return nil, err
@@ -281,7 +282,8 @@ func restricted(installation Installation, user int64) *corev1ac.SecurityContext
 // gitSyncContainer is a sidecar without probes: nginx serves what was fetched while
 // the remote is unreachable, and a startup probe would delay nginx in a pod that
 // has content already.
-func gitSyncContainer(website *v1beta1.Website, installation Installation, nginxConfig string) (*corev1ac.ContainerApplyConfiguration, error) {
+func gitSyncContainer(website *v1beta1.Website, installation Installation,
+	nginxConfig string) (*corev1ac.ContainerApplyConfiguration, error) {
 	args, err := agentArgs(website, installation.Proxy, nginxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", website.Name, err)

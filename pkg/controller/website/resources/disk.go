@@ -38,7 +38,8 @@ func diskLimit(website *v1beta1.Website) resource.Quantity {
 // pod evicted whose volume is not full.
 func gitSyncDefaults(website *v1beta1.Website) corev1.ResourceRequirements {
 	size := diskLimit(website)
-	defaults := corev1.ResourceRequirements{Requests: maps.Clone(syncDefaults.Requests), Limits: maps.Clone(syncDefaults.Limits)}
+	defaults := corev1.ResourceRequirements{Requests: maps.Clone(syncDefaults.Requests),
+		Limits: maps.Clone(syncDefaults.Limits)}
 	defaults.Requests[corev1.ResourceEphemeralStorage] = *byteQuantity(size.Value() / diskShare)
 	defaults.Limits[corev1.ResourceEphemeralStorage] = *byteQuantity(size.Value() + otherStorage)
 	return defaults

@@ -46,9 +46,12 @@ func caVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
 	if git.CARef == nil {
 		return nil
 	}
-	volume, item := corev1ac.Volume().WithName(caVolume), corev1ac.KeyToPath().WithKey(cmp.Or(git.CARef.Key, caFile)).WithPath(caFile)
+	volume, item := corev1ac.Volume().WithName(caVolume),
+		corev1ac.KeyToPath().WithKey(cmp.Or(git.CARef.Key, caFile)).WithPath(caFile)
 	if git.CARef.SecretName != "" {
-		volume.WithSecret(corev1ac.SecretVolumeSource().WithSecretName(git.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item))
+		volume.WithSecret(
+			corev1ac.SecretVolumeSource().WithSecretName(git.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item),
+		)
 	} else {
 		volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(git.CARef.ConfigMapName).WithItems(item))
 	}
@@ -60,5 +63,6 @@ func caMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration 
 	if git.CARef == nil {
 		return nil
 	}
-	return []*corev1ac.VolumeMountApplyConfiguration{corev1ac.VolumeMount().WithName(caVolume).WithMountPath(caMountPath).WithReadOnly(true)}
+	return []*corev1ac.VolumeMountApplyConfiguration{corev1ac.VolumeMount().WithName(caVolume).WithMountPath(caMountPath).
+		WithReadOnly(true)}
 }

@@ -21,7 +21,8 @@ func TestPrivateCA(t *testing.T) {
 				slices.Equal(volume.ConfigMap.Items, []corev1.KeyToPath{{Key: "bundle.pem", Path: "ca.crt"}})
 		}},
 		"a Secret": {v1beta1.CAReference{SecretName: "ca", Key: "ca.crt"}, func(volume corev1.Volume) bool {
-			return volume.Secret != nil && volume.Secret.SecretName == "ca" && volume.Secret.Optional == nil && *volume.Secret.DefaultMode == secretMode &&
+			return volume.Secret != nil && volume.Secret.SecretName == "ca" && volume.Secret.Optional == nil &&
+				*volume.Secret.DefaultMode == secretMode &&
 				slices.Equal(volume.Secret.Items, []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}})
 		}},
 	} {
@@ -34,7 +35,8 @@ func TestPrivateCA(t *testing.T) {
 				t.Fatalf("the volumes are %+v", pod.Volumes)
 			}
 			isCA := func(mount corev1.VolumeMount) bool { return mount.Name == caVolume }
-			if i := slices.IndexFunc(container.VolumeMounts, isCA); i < 0 || !container.VolumeMounts[i].ReadOnly || container.VolumeMounts[i].SubPath != "" {
+			if i := slices.IndexFunc(container.VolumeMounts, isCA); i < 0 || !container.VolumeMounts[i].ReadOnly ||
+				container.VolumeMounts[i].SubPath != "" {
 				t.Errorf("git-sync mounts %+v", container.VolumeMounts)
 			}
 			if !slices.Contains(container.Args, "--ca-file=/etc/git-ca/ca.crt") {
@@ -59,7 +61,8 @@ func TestInstallationFlags(t *testing.T) {
 	}
 	installation := testInstallation
 	installation.PullSecrets = []string{"registry", "mirror"}
-	installation.Proxy = Proxy{HTTPS: "http://proxy.example.com:3128", HTTP: "http://other.example.com:3128", None: "git.example.com,10.0.0.0/8,$(HOME)"}
+	installation.Proxy = Proxy{HTTPS: "http://proxy.example.com:3128", HTTP: "http://other.example.com:3128",
+		None: "git.example.com,10.0.0.0/8,$(HOME)"}
 	pod := podOf(t, installation)
 	var names []string
 	for _, secret := range pod.ImagePullSecrets {

@@ -26,14 +26,20 @@ import (
 //
 // Run it for longer by: go test -fuzz=FuzzAcceptedWebsites ./pkg/controller/website/resources
 func FuzzAcceptedWebsites(f *testing.F) {
-	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
-	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old", "https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
-	f.Add("ssh://git@example.com:2222/~u/x", "v1.0+b=1#2@3", "a.b-c_d", "_.x", "/~/+,=:@&!()*-", "/(a|b)*", "/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,")
-	f.Add("https://example.com/site.git", "zweig/ä-日本", "my site/日本 docs", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
+	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/",
+		"X-Frame-Options", "DENY")
+	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old",
+		"https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
+	f.Add("ssh://git@example.com:2222/~u/x", "v1.0+b=1#2@3", "a.b-c_d", "_.x", "/~/+,=:@&!()*-", "/(a|b)*",
+		"/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,")
+	f.Add("https://example.com/site.git", "zweig/ä-日本", "my site/日本 docs", "index.html", "/404.html", "/a", "/b", "/",
+		"X-Frame-Options", "DENY")
 	f.Add("https://example.com/site.git", "a b", "a\u202e", "ä b", "/ä b", "/ä b", "/ä b", "/ä b", "X-ä", "ä")
-	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)", "/$(x)", "X", "$(x)")
+	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)",
+		"/$(x)", "X", "$(x)")
 	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
-	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")
+	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n",
+		"/\x7f", "X\n", "x\t")
 	f.Add("https://h/x", "a", "$uri", "$x", "/$x", "/${x}", "https://$host/", "/$", "X", "$host")
 	f.Add("https://h/x", "a", `a"b`, `a;b`, `/a;b`, `/a"b`, `/a\b`, `/a{b}`, "X", `a\"; return 200; #`)
 
@@ -48,7 +54,8 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	strategy := registry.NewStrategy(scheme)
 	nginx, missing := exec.LookPath("nginx")
 
-	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
+	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName,
+		headerValue string) {
 		// One at a time, so that a value that is refused does not hide another.
 		members := []func(*v1beta1.Website){
 			func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = repository },
@@ -66,13 +73,16 @@ func FuzzAcceptedWebsites(f *testing.F) {
 				w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: from, To: to, StatusCode: 301})
 			},
 			func(w *v1beta1.Website) {
-				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: headerPath, Name: headerName, Value: headerValue})
+				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
+					v1beta1.ResponseHeader{Path: headerPath, Name: headerName, Value: headerValue})
 			},
 			func(w *v1beta1.Website) {
-				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: headerPath, Name: "X-Fuzzed", Value: "x"})
+				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
+					v1beta1.ResponseHeader{Path: headerPath, Name: "X-Fuzzed", Value: "x"})
 			},
 			func(w *v1beta1.Website) {
-				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: "X-Valued", Value: headerValue})
+				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
+					v1beta1.ResponseHeader{Path: "/", Name: "X-Valued", Value: headerValue})
 			},
 		}
 		// All that are accepted go into one configuration: nginx takes long to start.
@@ -91,7 +101,8 @@ func FuzzAcceptedWebsites(f *testing.F) {
 		pod := buildDeployment(t, site).Spec.Template.Spec
 		args := expandAll(pod.InitContainers[1].Args, everyVariable)
 		for _, want := range []string{
-			"--repository=" + site.Spec.Source.Git.Repository, "--ref=" + gitRef(site.Spec.Source.Git.Ref), "--path=" + site.Spec.Source.Path,
+			"--repository=" + site.Spec.Source.Git.Repository, "--ref=" + gitRef(site.Spec.Source.Git.Ref),
+			"--path=" + site.Spec.Source.Path,
 		} {
 			if !slices.Contains(args, want) && want != "--path=" {
 				t.Errorf("%+v is accepted, and the kubelet passes on %q, want %q among them", site.Spec, args, want)
@@ -112,7 +123,8 @@ func FuzzAcceptedWebsites(f *testing.F) {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if output, err := exec.CommandContext(t.Context(), nginx, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+		if output, err := exec.CommandContext(t.Context(), nginx, "-t", "-e", "stderr", "-c",
+			file).CombinedOutput(); err != nil {
 			t.Errorf("%+v is accepted, and nginx -t says: %v\n%s", site.Spec, err, output)
 		}
 	})
@@ -128,7 +140,8 @@ func refusal(t *testing.T, scheme *runtime.Scheme, strategy registry.Strategy, s
 	internal.ObjectMeta = metav1.ObjectMeta{Name: site.Name, Namespace: site.Namespace}
 	rest.FillObjectMetaSystemFields(internal)
 	ctx := genericapirequest.WithNamespace(t.Context(), site.Namespace)
-	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites"})
+	ctx = genericapirequest.WithRequestInfo(ctx,
+		&genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites"})
 	return rest.BeforeCreate(strategy, ctx, internal)
 }
 
@@ -141,8 +154,10 @@ func renderedFor(t *testing.T, folder string, site *v1beta1.Website) string {
 		t.Fatalf("%+v is accepted, and nginx cannot be told: %v", site.Spec, err)
 	}
 	config, err := renderNginx(nginxParameters{
-		Root: folder, Link: siteLink, StatusURL: "http://127.0.0.1:8083/status", HTTPListen: "127.0.0.1:8080", AdminListen: "127.0.0.1:8081",
-		TempDir: folder, AccessLog: filepath.Join(folder, "access.log"), Workers: workers(site), Limits: newConnectionLimits(site), Serving: serving,
+		Root: folder, Link: siteLink, StatusURL: "http://127.0.0.1:8083/status", HTTPListen: "127.0.0.1:8080",
+		AdminListen: "127.0.0.1:8081",
+		TempDir:     folder, AccessLog: filepath.Join(folder, "access.log"), Workers: workers(site),
+		Limits: newConnectionLimits(site), Serving: serving,
 	})
 	if err != nil {
 		t.Fatal(err)

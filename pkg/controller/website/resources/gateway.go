@@ -58,7 +58,8 @@ func (g *Gateway) Secures(host string) bool {
 // Listeners returns the HTTP and HTTPS listeners of the Gateway that take requests for a
 // host by themselves.
 func (g *Gateway) Listeners(host string) []gatewayv1.Listener {
-	return slices.DeleteFunc(slices.Clone(g.Spec.Listeners), func(listener gatewayv1.Listener) bool { return !g.selects(listener, host) })
+	return slices.DeleteFunc(slices.Clone(g.Spec.Listeners),
+		func(listener gatewayv1.Listener) bool { return !g.selects(listener, host) })
 }
 
 func (g *Gateway) selects(listener gatewayv1.Listener, host string) bool {
@@ -111,7 +112,8 @@ func (g *Gateway) listenersOf(hosts []string) (secure, plain parents) {
 }
 
 func (g *Gateway) reference() *parent {
-	return parentReference("Gateway").WithNamespace(gatewayv1.Namespace(g.Namespace)).WithName(gatewayv1.ObjectName(g.Name))
+	return parentReference("Gateway").WithNamespace(gatewayv1.Namespace(g.Namespace)).
+		WithName(gatewayv1.ObjectName(g.Name))
 }
 
 // parentReference returns a reference with the values that the API server would set by

@@ -62,7 +62,8 @@ func Canonical(website *v1beta1.Website, hosts []string) string {
 
 // RedirectedHosts returns which of hosts are to be redirected to the canonical one.
 func RedirectedHosts(website *v1beta1.Website, hosts []string) []string {
-	return slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return RoleOf(website, host) != v1beta1.HostRoleRedirect })
+	return slices.DeleteFunc(slices.Clone(hosts),
+		func(host string) bool { return RoleOf(website, host) != v1beta1.HostRoleRedirect })
 }
 
 // WantsTLS reports whether the hosts of a Website are served with TLS only, but for tls.redirect.
@@ -124,7 +125,8 @@ func issuerAnnotations(website *v1beta1.Website) map[string]string {
 	switch {
 	case issuer.Group != v1beta1.CertManagerGroup:
 		return map[string]string{
-			"cert-manager.io/issuer": issuer.Name, "cert-manager.io/issuer-kind": issuer.Kind, "cert-manager.io/issuer-group": issuer.Group,
+			"cert-manager.io/issuer": issuer.Name, "cert-manager.io/issuer-kind": issuer.Kind,
+			"cert-manager.io/issuer-group": issuer.Group,
 		}
 	case issuer.Kind == v1beta1.KindOfClusterIssuer:
 		return map[string]string{"cert-manager.io/cluster-issuer": issuer.Name}

@@ -14,10 +14,12 @@ import (
 )
 
 func newGateway(listeners ...gatewayv1.Listener) *gatewayv1.Gateway {
-	return &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "edge", Namespace: "infra"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
+	return &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "edge", Namespace: "infra"},
+		Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
 }
 
-func listener(name string, protocol gatewayv1.ProtocolType, port int32, hostname gatewayv1.Hostname) gatewayv1.Listener {
+func listener(name string, protocol gatewayv1.ProtocolType, port int32,
+	hostname gatewayv1.Hostname) gatewayv1.Listener {
 	l := gatewayv1.Listener{Name: gatewayv1.SectionName(name), Protocol: protocol, Port: gatewayv1.PortNumber(port)}
 	if hostname != "" {
 		l.Hostname = &hostname
@@ -74,7 +76,8 @@ func routeLines(t *testing.T, r *HostRoutes) []string {
 				what += fmt.Sprint(" :", *redirect.Port)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s at %s -> %s", route.Name, strings.Join(hosts, ","), strings.Join(parents, ","), what))
+		lines = append(lines, fmt.Sprintf("%s: %s at %s -> %s", route.Name, strings.Join(hosts, ","),
+			strings.Join(parents, ","), what))
 	}
 	return lines
 }
@@ -84,7 +87,8 @@ func withHosts(hosts ...string) func(*v1beta1.Website) {
 }
 
 func withCertificate(website *v1beta1.Website) {
-	website.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
+	website.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret,
+		SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
 }
 
 func withTLSOfListeners(website *v1beta1.Website) {
@@ -95,7 +99,8 @@ func withoutRedirect(website *v1beta1.Website) { website.Spec.TLS.Redirect = new
 
 func withIssuer(group, kind string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) {
-		w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer, IssuerRef: &v1beta1.IssuerReference{Group: group, Kind: kind, Name: "letsencrypt"}}
+		w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer,
+			IssuerRef: &v1beta1.IssuerReference{Group: group, Kind: kind, Name: "letsencrypt"}}
 	}
 }
 
@@ -132,23 +137,28 @@ func TestHTTPRoutes(t *testing.T) {
 			want: []string{"kubia-website: a.example.com,b.example.com at Gateway/edge -> kubia-website-npsvc:80"},
 		},
 		"two listeners of the Gateway": {
-			website: newWebsite(withHosts("a.example.com")), gateway: newGateway(plain, secure), sections: []string{"https", "http"},
-			want: []string{"kubia-website: a.example.com at Gateway/edge/https,Gateway/edge/http -> kubia-website-npsvc:80"},
+			website: newWebsite(withHosts("a.example.com")), gateway: newGateway(plain, secure),
+			sections: []string{"https", "http"},
+			want:     []string{"kubia-website: a.example.com at Gateway/edge/https,Gateway/edge/http -> kubia-website-npsvc:80"},
 		},
 		"two Gateways": {
-			website: newWebsite(withHosts("a.example.com")), gateway: newGateway(plain, secure), more: []Gateway{{Gateway: internal}},
+			website: newWebsite(withHosts("a.example.com")), gateway: newGateway(plain, secure),
+			more: []Gateway{{Gateway: internal}},
 			want: []string{"kubia-website: a.example.com at Gateway/edge,Gateway/internal -> kubia-website-npsvc:80"},
 		},
 		"own listeners": {
 			website: newWebsite(withHosts("a.example.com", "*.example.com"), withCertificate), gateway: newGateway(), own: true,
 			want: []string{
-				"kubia-website: *.example.com,a.example.com at ListenerSet/edge/https-any.example.com,ListenerSet/edge/https.a.example.com -> kubia-website-npsvc:80",
-				"kubia-website.https: *.example.com,a.example.com at ListenerSet/edge/http-any.example.com,ListenerSet/edge/http.a.example.com -> redirect 301 https",
+				"kubia-website: *.example.com,a.example.com at " +
+					"ListenerSet/edge/https-any.example.com,ListenerSet/edge/https.a.example.com -> kubia-website-npsvc:80",
+				"kubia-website.https: *.example.com,a.example.com at " +
+					"ListenerSet/edge/http-any.example.com,ListenerSet/edge/http.a.example.com -> redirect 301 https",
 			},
 		},
 		"own listeners, not redirected to https": {
 			website: newWebsite(withHosts("a.example.com"), withCertificate, withoutRedirect), gateway: newGateway(), own: true,
-			want: []string{"kubia-website: a.example.com at ListenerSet/edge/https.a.example.com,ListenerSet/edge/http.a.example.com -> kubia-website-npsvc:80"},
+			want: []string{"kubia-website: a.example.com at " +
+				"ListenerSet/edge/https.a.example.com,ListenerSet/edge/http.a.example.com -> kubia-website-npsvc:80"},
 		},
 		"own listeners, unusual port, redirected": {
 			website: newWebsite(withHosts("a.example.com", "b.example.com"), withCertificate, redirectedTo("a.example.com")),
@@ -156,13 +166,16 @@ func TestHTTPRoutes(t *testing.T) {
 			want: []string{
 				"kubia-website: a.example.com at ListenerSet/edge/https.a.example.com -> kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at ListenerSet/edge/http.a.example.com -> redirect 301 https :8443",
-				"kubia-website.canonical: b.example.com at ListenerSet/edge/https.b.example.com,ListenerSet/edge/http.b.example.com -> redirect 301 https a.example.com :8443",
+				"kubia-website.canonical: b.example.com at " +
+					"ListenerSet/edge/https.b.example.com,ListenerSet/edge/http.b.example.com -> redirect 301 https " +
+					"a.example.com :8443",
 			},
 		},
 		"an alias beside a redirected host": {
-			website: newWebsite(withHosts("a.example.com", "b.example.com", "c.example.com"), redirectedTo("c.example.com"), func(w *v1beta1.Website) {
-				w.Spec.Hosts[0].Role = v1beta1.HostRoleAlias
-			}), gateway: newGateway(plain),
+			website: newWebsite(withHosts("a.example.com", "b.example.com", "c.example.com"), redirectedTo("c.example.com"),
+				func(w *v1beta1.Website) {
+					w.Spec.Hosts[0].Role = v1beta1.HostRoleAlias
+				}), gateway: newGateway(plain),
 			want: []string{
 				"kubia-website: a.example.com,c.example.com at Gateway/edge -> kubia-website-npsvc:80",
 				"kubia-website.canonical: b.example.com at Gateway/edge -> redirect 301 c.example.com",
@@ -172,39 +185,49 @@ func TestHTTPRoutes(t *testing.T) {
 			website: newWebsite(withHosts("a.example.com", "b.example.com"), withCertificate, redirectedTo("a.example.com")),
 			gateway: newGateway(plain, secure), own: true, more: []Gateway{{Gateway: internal, OwnListeners: true}},
 			want: []string{
-				"kubia-website: a.example.com at ListenerSet/edge/https.a.example.com,ListenerSet/internal/https.a.example.com -> kubia-website-npsvc:80",
+				"kubia-website: a.example.com at ListenerSet/edge/https.a.example.com,ListenerSet/internal/https.a.example.com " +
+					"-> kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at ListenerSet/edge/http.a.example.com -> redirect 301 https",
 				"kubia-website.https-1: a.example.com at ListenerSet/internal/http.a.example.com -> redirect 301 https :8443",
-				"kubia-website.canonical: b.example.com at ListenerSet/edge/https.b.example.com,ListenerSet/edge/http.b.example.com -> redirect 301 https a.example.com",
-				"kubia-website.canonical-1: b.example.com at ListenerSet/internal/https.b.example.com,ListenerSet/internal/http.b.example.com -> redirect 301 https a.example.com :8443",
+				"kubia-website.canonical: b.example.com at " +
+					"ListenerSet/edge/https.b.example.com,ListenerSet/edge/http.b.example.com -> redirect 301 https a.example.com",
+				"kubia-website.canonical-1: b.example.com at " +
+					"ListenerSet/internal/https.b.example.com,ListenerSet/internal/http.b.example.com -> redirect 301 https " +
+					"a.example.com :8443",
 			},
 		},
 		"own listeners at one of two Gateways": {
-			website: newWebsite(withHosts("a.example.com"), withCertificate), gateway: newGateway(plain, secure), own: true, more: []Gateway{{Gateway: internal}},
+			website: newWebsite(withHosts("a.example.com"), withCertificate), gateway: newGateway(plain, secure), own: true,
+			more: []Gateway{{Gateway: internal}},
 			want: []string{
-				"kubia-website: a.example.com at ListenerSet/edge/https.a.example.com,Gateway/internal/web -> kubia-website-npsvc:80",
+				"kubia-website: a.example.com at ListenerSet/edge/https.a.example.com,Gateway/internal/web -> " +
+					"kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at ListenerSet/edge/http.a.example.com -> redirect 301 https",
 				"kubia-website.https-1: a.example.com at Gateway/internal/http -> redirect 301 https :8443",
 			},
 		},
 		"with TLS of the listeners": {
-			website: newWebsite(withHosts("a.example.com"), withTLSOfListeners), gateway: newGateway(plain, secure, listener("other", gatewayv1.HTTPSProtocolType, 443, "*.example.org")),
+			website: newWebsite(withHosts("a.example.com"), withTLSOfListeners),
+			gateway: newGateway(plain, secure, listener("other", gatewayv1.HTTPSProtocolType, 443, "*.example.org")),
 			want: []string{
 				"kubia-website: a.example.com at Gateway/edge/https -> kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at Gateway/edge/http -> redirect 301 https",
 			},
 		},
 		"with TLS of one listener": {
-			website: newWebsite(withHosts("a.example.com"), withTLSOfListeners), gateway: newGateway(plain, secure), sections: []string{"https"},
-			want: []string{"kubia-website: a.example.com at Gateway/edge/https -> kubia-website-npsvc:80"},
+			website: newWebsite(withHosts("a.example.com"), withTLSOfListeners), gateway: newGateway(plain, secure),
+			sections: []string{"https"},
+			want:     []string{"kubia-website: a.example.com at Gateway/edge/https -> kubia-website-npsvc:80"},
 		},
 		"with TLS of the listeners, not redirected to https": {
-			website: newWebsite(withHosts("a.example.com"), withTLSOfListeners, withoutRedirect), gateway: newGateway(plain, secure),
-			want: []string{"kubia-website: a.example.com at Gateway/edge/https,Gateway/edge/http -> kubia-website-npsvc:80"},
+			website: newWebsite(withHosts("a.example.com"), withTLSOfListeners, withoutRedirect),
+			gateway: newGateway(plain, secure),
+			want:    []string{"kubia-website: a.example.com at Gateway/edge/https,Gateway/edge/http -> kubia-website-npsvc:80"},
 		},
 		"without ListenerSets, redirected": {
 			website: newWebsite(withHosts("www.example.com", "example.com"), withCertificate, redirectedTo("www.example.com")),
-			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 443, "www.example.com"), listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
+			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 443, "www.example.com"),
+				listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
 			want: []string{
 				"kubia-website: www.example.com at Gateway/edge/www -> kubia-website-npsvc:80",
 				"kubia-website.https: www.example.com at Gateway/edge/http -> redirect 301 https",
@@ -213,7 +236,8 @@ func TestHTTPRoutes(t *testing.T) {
 		},
 		"without ListenerSets, several ports": {
 			website: newWebsite(withHosts("a.example.com", "admin.example.com"), withCertificate),
-			gateway: newGateway(plain, listener("admin", gatewayv1.HTTPSProtocolType, 8443, "admin.example.com"), listener("a", gatewayv1.HTTPSProtocolType, 443, "a.example.com")),
+			gateway: newGateway(plain, listener("admin", gatewayv1.HTTPSProtocolType, 8443, "admin.example.com"),
+				listener("a", gatewayv1.HTTPSProtocolType, 443, "a.example.com")),
 			want: []string{
 				"kubia-website: a.example.com,admin.example.com at Gateway/edge/admin,Gateway/edge/a -> kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at Gateway/edge/http -> redirect 301 https",
@@ -222,22 +246,26 @@ func TestHTTPRoutes(t *testing.T) {
 		},
 		"without ListenerSets, several ports, redirected": {
 			website: newWebsite(withHosts("www.example.com", "example.com"), withCertificate, redirectedTo("www.example.com")),
-			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 8443, "www.example.com"), listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
+			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 8443, "www.example.com"),
+				listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
 			want: []string{
 				"kubia-website: www.example.com at Gateway/edge/www -> kubia-website-npsvc:80",
 				"kubia-website.https: www.example.com at Gateway/edge/http -> redirect 301 https :8443",
-				"kubia-website.canonical: example.com at Gateway/edge/apex,Gateway/edge/http -> redirect 301 https www.example.com :8443",
+				"kubia-website.canonical: example.com at Gateway/edge/apex,Gateway/edge/http -> redirect 301 https " +
+					"www.example.com :8443",
 			},
 		},
 		"redirected, without TLS": {
-			website: newWebsite(withHosts("example.com", "www.example.com"), redirectedTo("www.example.com")), gateway: newGateway(plain),
+			website: newWebsite(withHosts("example.com", "www.example.com"), redirectedTo("www.example.com")),
+			gateway: newGateway(plain),
 			want: []string{
 				"kubia-website: www.example.com at Gateway/edge -> kubia-website-npsvc:80",
 				"kubia-website.canonical: example.com at Gateway/edge -> redirect 301 www.example.com",
 			},
 		},
 		"the canonical host is another's": {
-			website: newWebsite(withHosts("a.example.com", "b.example.com", "c.example.com"), redirectedTo("a.example.com")), held: []string{"b.example.com", "c.example.com"}, gateway: newGateway(plain),
+			website: newWebsite(withHosts("a.example.com", "b.example.com", "c.example.com"), redirectedTo("a.example.com")),
+			held:    []string{"b.example.com", "c.example.com"}, gateway: newGateway(plain),
 			want: []string{"kubia-website: b.example.com,c.example.com at Gateway/edge -> kubia-website-npsvc:80"},
 		},
 	}
@@ -262,7 +290,8 @@ func TestHostNames(t *testing.T) {
 	if got := HostNames(website); !slices.Equal(got, []string{"a.example.com", "b.example.com", "c.example.com"}) {
 		t.Errorf("hosts %v, want them sorted", got)
 	}
-	website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: "gone.example.com"}, {Name: "c.example.com"}, {Name: "b.example.com"}}
+	website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: "gone.example.com"}, {Name: "c.example.com"},
+		{Name: "b.example.com"}}
 	if got := HostNames(website); !slices.Equal(got, []string{"c.example.com", "b.example.com", "a.example.com"}) {
 		t.Errorf("hosts %v, want those that were reported before, and then the new one", got)
 	}
@@ -295,14 +324,17 @@ func TestManyHosts(t *testing.T) {
 			}
 		}
 		if len(listeners) != 64 || listeners["h9.example.com"] != 2*gateways {
-			t.Errorf("%d Gateways: listeners for %d hosts, %d for one of them", gateways, len(listeners), listeners["h9.example.com"])
+			t.Errorf("%d Gateways: listeners for %d hosts, %d for one of them", gateways, len(listeners),
+				listeners["h9.example.com"])
 		}
 		clear(names)
 		hosts := map[gatewayv1.Hostname]bool{}
 		for _, configuration := range routes.HTTPRoutes() {
 			route := typed[gatewayv1.HTTPRoute](t, configuration)
-			if len(route.Spec.Hostnames) > 16 || len(route.Spec.ParentRefs) > 32 || len(route.Spec.ParentRefs) < gateways || names[route.Name] {
-				t.Errorf("HTTPRoute %s has %d hosts and %d parents, or is there twice", route.Name, len(route.Spec.Hostnames), len(route.Spec.ParentRefs))
+			if len(route.Spec.Hostnames) > 16 || len(route.Spec.ParentRefs) > 32 || len(route.Spec.ParentRefs) < gateways ||
+				names[route.Name] {
+				t.Errorf("HTTPRoute %s has %d hosts and %d parents, or is there twice", route.Name, len(route.Spec.Hostnames),
+					len(route.Spec.ParentRefs))
 			}
 			names[route.Name] = true
 			for _, host := range route.Spec.Hostnames {
@@ -321,7 +353,8 @@ func TestManyHosts(t *testing.T) {
 // TestGatewayIsDeleted: no host moves to another route or ListenerSet.
 func TestGatewayIsDeleted(t *testing.T) {
 	website := newWebsite(withHosts(numbered(16)...), withCertificate)
-	website.Spec.Routing.ParentRefs = []v1beta1.ParentReference{{Namespace: "infra", Name: "edge"}, {Namespace: "infra", Name: "internal"}}
+	website.Spec.Routing.ParentRefs = []v1beta1.ParentReference{{Namespace: "infra", Name: "edge"},
+		{Namespace: "infra", Name: "internal"}}
 	internal := newGateway()
 	internal.Name = "internal"
 	gateways := []Gateway{{Gateway: newGateway(), OwnListeners: true}, {Gateway: internal, OwnListeners: true}}
@@ -352,9 +385,13 @@ func TestListenersOfIssuer(t *testing.T) {
 	website := newWebsite(withHosts("a.example.com", "b.example.com"), withIssuer("cert-manager.io", "ClusterIssuer"))
 	internal := newGateway()
 	internal.Name = "internal"
-	sets := (&HostRoutes{Website: website, Hosts: HostNames(website), Gateways: []Gateway{{Gateway: newGateway(), OwnListeners: true}, {Gateway: internal, OwnListeners: true}}}).ListenerSets()
+	sets := (&HostRoutes{
+		Website: website, Hosts: HostNames(website), Gateways: []Gateway{{Gateway: newGateway(), OwnListeners: true},
+			{Gateway: internal, OwnListeners: true}},
+	}).ListenerSets()
 	if len(sets) != 2 || len(sets[1].Annotations) > 0 {
-		t.Fatalf("%d ListenerSets, the second with annotations %v, want 2, and the issuer at the first", len(sets), sets[len(sets)-1].Annotations)
+		t.Fatalf("%d ListenerSets, the second with annotations %v, want 2, and the issuer at the first", len(sets),
+			sets[len(sets)-1].Annotations)
 	}
 	set := typed[gatewayv1.ListenerSet](t, sets[0])
 	if got := set.Annotations["cert-manager.io/cluster-issuer"]; got != "letsencrypt" {
@@ -378,10 +415,13 @@ func TestIssuerAnnotations(t *testing.T) {
 		want        map[string]string
 	}{
 		"of the namespace": {"cert-manager.io", "Issuer", map[string]string{"cert-manager.io/issuer": "letsencrypt"}},
-		"of the cluster":   {"cert-manager.io", "ClusterIssuer", map[string]string{"cert-manager.io/cluster-issuer": "letsencrypt"}},
-		"of another kind":  {"cert-manager.io", "X", map[string]string{"cert-manager.io/issuer": "letsencrypt", "cert-manager.io/issuer-kind": "X"}},
+		"of the cluster": {"cert-manager.io", "ClusterIssuer",
+			map[string]string{"cert-manager.io/cluster-issuer": "letsencrypt"}},
+		"of another kind": {"cert-manager.io", "X",
+			map[string]string{"cert-manager.io/issuer": "letsencrypt", "cert-manager.io/issuer-kind": "X"}},
 		"external": {"awspca.cert-manager.io", "AWSPCAIssuer", map[string]string{
-			"cert-manager.io/issuer": "letsencrypt", "cert-manager.io/issuer-kind": "AWSPCAIssuer", "cert-manager.io/issuer-group": "awspca.cert-manager.io",
+			"cert-manager.io/issuer": "letsencrypt", "cert-manager.io/issuer-kind": "AWSPCAIssuer",
+			"cert-manager.io/issuer-group": "awspca.cert-manager.io",
 		}},
 	} {
 		if got := issuerAnnotations(newWebsite(withIssuer(test.group, test.kind))); !maps.Equal(got, test.want) {
@@ -393,15 +433,19 @@ func TestIssuerAnnotations(t *testing.T) {
 func TestIngress(t *testing.T) {
 	website := newWebsite(withHosts("a.example.com", "b.example.com"), withCertificate)
 	ingress := Ingress(website, []string{"b.example.com"}, "nginx")
-	if *ingress.Spec.IngressClassName != "nginx" || len(ingress.Spec.Rules) != 1 || *ingress.Spec.Rules[0].Host != "b.example.com" ||
+	if *ingress.Spec.IngressClassName != "nginx" || len(ingress.Spec.Rules) != 1 ||
+		*ingress.Spec.Rules[0].Host != "b.example.com" ||
 		len(ingress.Spec.TLS) != 1 || *ingress.Spec.TLS[0].SecretName != "certificate" {
 		t.Errorf("Ingress %+v, want the class, the host that the Website has and its certificate", ingress.Spec)
 	}
-	ofController := Ingress(newWebsite(withHosts("b.example.com"), withTLSOfListeners), []string{"b.example.com"}, "").Spec.TLS
-	if len(ofController) != 1 || ofController[0].SecretName != nil || !slices.Equal(ofController[0].Hosts, []string{"b.example.com"}) {
+	ofController := Ingress(newWebsite(withHosts("b.example.com"), withTLSOfListeners),
+		[]string{"b.example.com"}, "").Spec.TLS
+	if len(ofController) != 1 || ofController[0].SecretName != nil ||
+		!slices.Equal(ofController[0].Hosts, []string{"b.example.com"}) {
 		t.Errorf("TLS %+v, want the default certificate of the controller", ofController)
 	}
-	if ingress := Ingress(newWebsite(), []string{"b.example.com"}, ""); ingress.Spec.IngressClassName != nil || len(ingress.Spec.TLS) != 0 {
+	if ingress := Ingress(newWebsite(), []string{"b.example.com"}, ""); ingress.Spec.IngressClassName != nil ||
+		len(ingress.Spec.TLS) != 0 {
 		t.Errorf("Ingress %+v, want neither class nor TLS", ingress.Spec)
 	}
 }

@@ -31,7 +31,8 @@ func (r *HostRoutes) ListenerSets() []*gatewayv1ac.ListenerSetApplyConfiguration
 	return sets
 }
 
-func (r *HostRoutes) listenerSet(gateway *Gateway, group int, hosts []string) *gatewayv1ac.ListenerSetApplyConfiguration {
+func (r *HostRoutes) listenerSet(gateway *Gateway, group int,
+	hosts []string) *gatewayv1ac.ListenerSetApplyConfiguration {
 	spec := gatewayv1ac.ListenerSetSpec().WithParentRef(gatewayv1ac.ParentGatewayReference().
 		WithGroup(gatewayv1.GroupName).WithKind("Gateway").
 		WithName(gatewayv1.ObjectName(gateway.Name)).WithNamespace(gatewayv1.Namespace(gateway.Namespace)))
@@ -55,7 +56,8 @@ func listenerSetName(website *v1beta1.Website, gateway *Gateway, group int) stri
 // listenerOf returns a reference to the own listener of a host.
 func (r *HostRoutes) listenerOf(gateway *Gateway, group int, protocol, host string) *parent {
 	return parentReference(kindListenerSet).
-		WithName(gatewayv1.ObjectName(listenerSetName(r.Website, gateway, group))).WithSectionName(sectionName(protocol, host))
+		WithName(gatewayv1.ObjectName(listenerSetName(r.Website, gateway, group))).
+		WithSectionName(sectionName(protocol, host))
 }
 
 // sectionName is the name of the listener for a host. A wildcard does not have the name of
@@ -67,13 +69,16 @@ func sectionName(protocol, host string) gatewayv1.SectionName {
 	return gatewayv1.SectionName(protocol + "." + host)
 }
 
-func ownListener(gateway *Gateway, name, host string, protocol gatewayv1.ProtocolType) *gatewayv1ac.ListenerEntryApplyConfiguration {
+func ownListener(gateway *Gateway, name, host string,
+	protocol gatewayv1.ProtocolType) *gatewayv1ac.ListenerEntryApplyConfiguration {
 	return gatewayv1ac.ListenerEntry().
 		WithName(sectionName(name, host)).
 		WithHostname(gatewayv1.Hostname(host)).
 		WithPort(gatewayv1.PortNumber(gateway.port(protocol))).
 		WithProtocol(protocol).
-		WithAllowedRoutes(gatewayv1ac.AllowedRoutes().WithNamespaces(gatewayv1ac.RouteNamespaces().WithFrom(gatewayv1.NamespacesFromSame)))
+		WithAllowedRoutes(
+			gatewayv1ac.AllowedRoutes().WithNamespaces(gatewayv1ac.RouteNamespaces().WithFrom(gatewayv1.NamespacesFromSame)),
+		)
 }
 
 func (r *HostRoutes) certificate(host string) *gatewayv1ac.ListenerTLSConfigApplyConfiguration {

@@ -56,7 +56,8 @@ func (s *testSite) isRejected(t *testing.T, response *http.Response, body string
 		t.Errorf("%s %s = %d %q, want it rejected", response.Request.Method, response.Request.URL, response.StatusCode, body)
 	}
 	wantHeaders(t, response, map[string]string{
-		"WWW-Authenticate": `Basic realm="Website", charset="UTF-8"`, "Cache-Control": "no-store", "Website-Commit": commitA, "ETag": "", "Location": "",
+		"WWW-Authenticate": `Basic realm="Website", charset="UTF-8"`, "Cache-Control": "no-store", "Website-Commit": commitA,
+		"ETag": "", "Location": "",
 	})
 }
 
@@ -64,35 +65,47 @@ func (s *testSite) isRejected(t *testing.T, response *http.Response, body string
 var protectedSites = map[string]v1beta1.WebsiteServing{
 	"pages":       {NotFoundPath: "/404.html", Redirects: manyRedirects},
 	"single page": {Fallback: v1beta1.FallbackSPA, Redirects: manyRedirects},
-	"moved":       {Redirects: append(slices.Clone(manyRedirects), v1beta1.Redirect{From: "/*", To: "https://example.com/secret/:splat", StatusCode: 301})},
+	"moved": {
+		Redirects: append(slices.Clone(manyRedirects), v1beta1.Redirect{From: "/*", To: "https://example.com/secret/:splat",
+			StatusCode: 301}),
+	},
 }
 
 var manyRedirects = []v1beta1.Redirect{
-	{From: "/r301", To: "/secret", StatusCode: 301}, {From: "/r302", To: "/secret", StatusCode: 302}, {From: "/r303", To: "/secret?a=b", StatusCode: 303},
+	{From: "/r301", To: "/secret", StatusCode: 301}, {From: "/r302", To: "/secret", StatusCode: 302},
+	{From: "/r303", To: "/secret?a=b", StatusCode: 303},
 	{From: "/r307", To: "https://example.com/secret", StatusCode: 307}, {From: "/r308", To: "/secret#x", StatusCode: 308},
-	{From: "/prefix/*", To: "/secret/:splat", StatusCode: 301}, {From: "/other/*", To: "https://example.com/secret/:splat", StatusCode: 302},
+	{From: "/prefix/*", To: "/secret/:splat", StatusCode: 301},
+	{From: "/other/*", To: "https://example.com/secret/:splat", StatusCode: 302},
 }
 
 // protectedPaths are requested of each. Files have the word that no rejection may have.
 var protectedPaths = []string{
-	"/", "/index.html", "/page", "/page.html", "/sub", "/sub/", "/sub?a=b", "/sub/index.html", "/data.json", "/empty/", "/404.html",
-	"/missing", "/missing/", "/kept.3f2a91bc.js", "/.well-known/security.txt", "/.git/config", "/sub/.hidden", "/.error/404.html", "/.error/",
-	"/r301", "/r302", "/r303", "/r307", "/r307?a=b", "/r308", "/r301/", "/prefix/", "/prefix/a/b?c=d", "/prefix/%0aa", "/prefix", "/other/x", "/prefix/%2e%2e/page",
-	"//", "//page.html", "/./page.html", "/sub/../page.html", "/%70age.html", "/sub%2findex.html", "/%2e/page.html", "/page.html?", "/page.html/",
+	"/", "/index.html", "/page", "/page.html", "/sub", "/sub/", "/sub?a=b", "/sub/index.html", "/data.json",
+	"/empty/", "/404.html",
+	"/missing", "/missing/", "/kept.3f2a91bc.js", "/.well-known/security.txt", "/.git/config", "/sub/.hidden",
+	"/.error/404.html", "/.error/",
+	"/r301", "/r302", "/r303", "/r307", "/r307?a=b", "/r308", "/r301/", "/prefix/", "/prefix/a/b?c=d", "/prefix/%0aa",
+	"/prefix", "/other/x", "/prefix/%2e%2e/page",
+	"//", "//page.html", "/./page.html", "/sub/../page.html", "/%70age.html", "/sub%2findex.html", "/%2e/page.html",
+	"/page.html?", "/page.html/",
 	"/none", "/@site", "/@redirect_301", "/@assets", "/access/users", "/dev/null", "/dev/null/none",
 }
 
 func (s *testSite) fill() {
 	s.t.Helper()
 	for name, content := range map[string]string{
-		"index.html": "the secret home", "page.html": "a secret page", "sub/index.html": "a secret directory", "404.html": "a secret error page",
+		"index.html": "the secret home", "page.html": "a secret page", "sub/index.html": "a secret directory",
+		"404.html":  "a secret error page",
 		"data.json": `{"secret": true}` + strings.Repeat(" ", 1000), "data.json.gz": gzipped(s.t, "secret"),
-		".well-known/security.txt": "secret contact", ".git/config": "secret", "sub/.hidden": "secret", "empty/.keep": "secret",
+		".well-known/security.txt": "secret contact", ".git/config": "secret", "sub/.hidden": "secret",
+		"empty/.keep": "secret",
 	} {
 		s.write(commitA, name, content)
 	}
 	s.mkdir("assets/" + commitA)
-	if err := os.WriteFile(filepath.Join(s.root, "assets", commitA, "kept.3f2a91bc.js"), []byte("secret code"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.root, "assets", commitA, "kept.3f2a91bc.js"), []byte("secret code"),
+		0o644); err != nil {
 		s.t.Fatal(err)
 	}
 	s.publish("releases/" + commitA)
@@ -173,12 +186,15 @@ func TestNginxServesUsersAsEveryone(t *testing.T) {
 				} {
 					for _, path := range protectedPaths {
 						want, wantBody := open.do(method, open.http, path, headers(open)...)
-						got, gotBody := protected.do(method, protected.http, path, append(headers(protected), as("reader", "right")...)...)
+						got, gotBody := protected.do(method, protected.http, path,
+							append(headers(protected), as("reader", "right")...)...)
 						if got.StatusCode != want.StatusCode || gotBody != wantBody {
-							t.Errorf("%s %s with %s = %d %q, without protection %d %q", method, path, what, got.StatusCode, gotBody, want.StatusCode, wantBody)
+							t.Errorf("%s %s with %s = %d %q, without protection %d %q", method, path, what, got.StatusCode, gotBody,
+								want.StatusCode, wantBody)
 						}
 						same := map[string]string{}
-						for _, header := range []string{"Location", "Content-Type", "Content-Encoding", "Content-Range", "Content-Length", "Vary", "Website-Commit", "X-Content-Type-Options", "Allow"} {
+						for _, header := range []string{"Location", "Content-Type", "Content-Encoding", "Content-Range", "Content-Length",
+							"Vary", "Website-Commit", "X-Content-Type-Options", "Allow"} {
 							same[header] = strings.Join(want.Header.Values(header), " | ")
 						}
 						same["ETag"] = want.Header.Get("ETag")
@@ -215,10 +231,14 @@ func TestNginxFollowsTheUsers(t *testing.T) {
 				want   map[string]int
 			}{
 				{"no file yet", func() {}, map[string]int{"first": http.StatusForbidden, "second": http.StatusForbidden}},
-				{"a user", func() { s.admit(userAndPassword("reader", "first")) }, map[string]int{"first": admitted, "second": http.StatusUnauthorized}},
-				{"another password", func() { s.admit(userAndPassword("reader", "second")) }, map[string]int{"first": http.StatusUnauthorized, "second": admitted}},
-				{"no Secret", func() { s.admit(nil) }, map[string]int{"first": http.StatusUnauthorized, "second": http.StatusUnauthorized}},
-				{"a Secret again", func() { s.admit(userAndPassword("reader", "first")) }, map[string]int{"first": admitted, "second": http.StatusUnauthorized}},
+				{"a user", func() { s.admit(userAndPassword("reader", "first")) },
+					map[string]int{"first": admitted, "second": http.StatusUnauthorized}},
+				{"another password", func() { s.admit(userAndPassword("reader", "second")) },
+					map[string]int{"first": http.StatusUnauthorized, "second": admitted}},
+				{"no Secret", func() { s.admit(nil) },
+					map[string]int{"first": http.StatusUnauthorized, "second": http.StatusUnauthorized}},
+				{"a Secret again", func() { s.admit(userAndPassword("reader", "first")) },
+					map[string]int{"first": admitted, "second": http.StatusUnauthorized}},
 			} {
 				step.change()
 				for password, want := range step.want {
@@ -250,7 +270,8 @@ md5:$apr1$saltsalt$LrttParrLPdxvgutaSXWJ0
 sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=
 `})
 	for _, user := range []string{"md5", "sha"} {
-		for password, want := range map[string]int{"secret": http.StatusOK, "Secret": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+		for password, want := range map[string]int{"secret": http.StatusOK, "Secret": http.StatusUnauthorized,
+			"": http.StatusUnauthorized} {
 			if response, _ := s.get(s.http, "/", as(user, password)...); response.StatusCode != want {
 				t.Errorf("user %s with the password %q: %d, want %d", user, password, response.StatusCode, want)
 			}
@@ -267,7 +288,8 @@ sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=
 		fmt.Fprintf(&lines, "user-%d:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n", i)
 	}
 	s.admit(map[string]string{access.HtpasswdKey: lines.String()})
-	for user, want := range map[string]int{"user-0": http.StatusOK, "user-99": http.StatusOK, "user-999": http.StatusOK, "user-1000": http.StatusUnauthorized, "user-": http.StatusUnauthorized} {
+	for user, want := range map[string]int{"user-0": http.StatusOK, "user-99": http.StatusOK, "user-999": http.StatusOK,
+		"user-1000": http.StatusUnauthorized, "user-": http.StatusUnauthorized} {
 		if response, _ := s.get(s.http, "/", as(user, "secret")...); response.StatusCode != want {
 			t.Errorf("user %s of a thousand: %d, want %d", user, response.StatusCode, want)
 		}
@@ -290,13 +312,15 @@ func TestNginxKeepsPagesPrivate(t *testing.T) {
 	s.fill()
 	s.admit(userAndPassword("reader", "right"))
 	for path, want := range map[string]string{
-		"/": "private, max-age=0, must-revalidate", "/page.html": "private, max-age=60, immutable", "/sub/": "private, no-store", "/data.json": "private",
+		"/": "private, max-age=0, must-revalidate", "/page.html": "private, max-age=60, immutable",
+		"/sub/": "private, no-store", "/data.json": "private",
 		"/kept.3f2a91bc.js": "private, max-age=31536000, immutable", "/missing": "private, max-age=0, must-revalidate",
 	} {
 		response, _ := s.get(s.http, path, as("reader", "right")...)
 		wantHeaders(t, response, map[string]string{"Cache-Control": want})
 		for name, want := range map[string]string{
-			"CDN-Cache-Control": "no-store", "Surrogate-Control": "no-store", "Netlify-CDN-Cache-Control": "no-store", "Edge-Control": "no-store", "X-Accel-Expires": "0",
+			"CDN-Cache-Control": "no-store", "Surrogate-Control": "no-store", "Netlify-CDN-Cache-Control": "no-store",
+			"Edge-Control": "no-store", "X-Accel-Expires": "0",
 		} {
 			if response.StatusCode != http.StatusOK {
 				want = "" // Errors are kept nowhere.

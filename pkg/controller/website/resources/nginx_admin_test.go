@@ -52,7 +52,8 @@ func TestNginxListensOnIPv6WhereThereIsAny(t *testing.T) {
 	for kernel, want := range map[string]bool{"has": true, "lacks": false} {
 		t.Run(kernel, func(t *testing.T) {
 			folder := socketFolder(t)
-			if err := os.WriteFile(filepath.Join(folder, "http-ipv6.conf"), fmt.Appendf(nil, "listen unix:%s/another default_server;\n", folder), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, "http-ipv6.conf"),
+				fmt.Appendf(nil, "listen unix:%s/another default_server;\n", folder), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Mkdir(filepath.Join(folder, "has"), 0o755); err != nil {

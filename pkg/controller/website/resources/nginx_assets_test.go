@@ -46,12 +46,15 @@ func TestNginxKeepsAssets(t *testing.T) {
 		body, missingC string
 		caching        string
 	}{
-		"plain": {tweak: func(*v1beta1.Website) {}, missing: http.StatusNotFound, body: "not here", missingC: revalidate, caching: immutable},
-		"path":  {tweak: withPath("public"), dir: "public/", missing: http.StatusNotFound, body: "not here", missingC: revalidate, caching: immutable},
+		"plain": {tweak: func(*v1beta1.Website) {}, missing: http.StatusNotFound, body: "not here", missingC: revalidate,
+			caching: immutable},
+		"path": {tweak: withPath("public"), dir: "public/", missing: http.StatusNotFound, body: "not here",
+			missingC: revalidate, caching: immutable},
 		"routes": {tweak: func(website *v1beta1.Website) { website.Spec.Serving.Fallback = v1beta1.FallbackSPA },
 			missing: http.StatusOK, body: "home of b", missingC: revalidate, caching: immutable},
 		"rule": {tweak: func(website *v1beta1.Website) {
-			website.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/assets/", Name: "cache-control", Value: "public, max-age=60"}}
+			website.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/assets/", Name: "cache-control",
+				Value: "public, max-age=60"}}
 		}, missing: http.StatusNotFound, body: "not here", missingC: revalidate, caching: "public, max-age=60"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +69,8 @@ func TestNginxKeepsAssets(t *testing.T) {
 			if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(outside, filepath.Join(s.root, "assets", commitB, test.dir, "assets", "link.1111111a.js")); err != nil {
+			if err := os.Symlink(outside, filepath.Join(s.root, "assets", commitB, test.dir, "assets",
+				"link.1111111a.js")); err != nil {
 				t.Fatal(err)
 			}
 			s.publish("releases/" + commitB)
@@ -79,7 +83,8 @@ func TestNginxKeepsAssets(t *testing.T) {
 			}
 			for _, path := range []string{"/assets/app.33333333.js", "/assets/other.1111111a.js", "/assets/", "/nowhere"} {
 				response, body := s.get(s.http, path, "Sec-Fetch-Mode", "navigate")
-				if response.StatusCode != test.missing || body != test.body || response.Header.Get("Cache-Control") != test.missingC && test.caching == immutable {
+				if response.StatusCode != test.missing || body != test.body ||
+					response.Header.Get("Cache-Control") != test.missingC && test.caching == immutable {
 					t.Errorf("GET %s = %d %q, Cache-Control %q", path, response.StatusCode, body, response.Header.Get("Cache-Control"))
 				}
 			}
@@ -97,8 +102,10 @@ func TestNginxPassesTheStatusOn(t *testing.T) {
 	s := startNginx(t)
 	s.want(s.admin, "/status", http.StatusBadGateway, "")
 	received := s.startAgent(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"commit":""}`)) })
-	response, body := s.get(s.admin, "/status?x=1", "X-Secret", "1", requests.Header, "Bearer token", agent.ClientHeader, "another")
-	if response.StatusCode != http.StatusOK || body != `{"commit":""}` || response.Header.Get("Cache-Control") != "no-store" {
+	response, body := s.get(s.admin, "/status?x=1", "X-Secret", "1", requests.Header, "Bearer token",
+		agent.ClientHeader, "another")
+	if response.StatusCode != http.StatusOK || body != `{"commit":""}` ||
+		response.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("GET /status = %d %q %v", response.StatusCode, body, response.Header)
 	}
 	r := <-received
@@ -106,7 +113,8 @@ func TestNginxPassesTheStatusOn(t *testing.T) {
 		t.Errorf("the agent got %s %v", r.URL, r.Header)
 	}
 	// The signature is the client's, the name of the client is nginx's.
-	if r.Header.Get(requests.Header) != "Bearer token" || r.Header.Get(agent.ClientHeader) == "another" || r.Header.Get(agent.ClientHeader) == "" {
+	if r.Header.Get(requests.Header) != "Bearer token" || r.Header.Get(agent.ClientHeader) == "another" ||
+		r.Header.Get(agent.ClientHeader) == "" {
 		t.Errorf("the agent authorizes by %v", r.Header)
 	}
 	s.want(s.admin, "/status/x", http.StatusNotFound, "")

@@ -64,23 +64,33 @@ func TestNginxValidators(t *testing.T) {
 		wantStatus int
 		wantTag    string
 	}{
-		"no condition":                  {path: "/", wantStatus: 200, wantTag: tag},
-		"HEAD":                          {method: "HEAD", path: "/", wantStatus: 200, wantTag: tag},
-		"current":                       {path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
-		"current, HEAD":                 {method: "HEAD", path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
-		"weakened by a proxy":           {path: "/", headers: []string{"If-None-Match", "W/" + tag}, wantStatus: 304, wantTag: tag},
-		"one of several":                {path: "/", headers: []string{"If-None-Match", tagOf("home of b") + ", W/" + tag + `, "x"`}, wantStatus: 304, wantTag: tag},
-		"of another commit":             {path: "/", headers: []string{"If-None-Match", tagOf("home of b")}, wantStatus: 200, wantTag: tag},
-		"the commit alone":              {path: "/", headers: []string{"If-None-Match", `"` + commitA + `"`}, wantStatus: 200, wantTag: tag},
-		"within another tag":            {path: "/", headers: []string{"If-None-Match", `"x` + strings.Trim(tag, `"`) + `"`}, wantStatus: 200, wantTag: tag},
-		"followed by something":         {path: "/", headers: []string{"If-None-Match", tag + "x"}, wantStatus: 200, wantTag: tag},
-		"unquoted":                      {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
-		"a date says nothing":           {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
-		"what is missing has none":      {path: "/missing", wantStatus: 404},
-		"any version":                   {path: "/", headers: []string{"If-Match", "*"}, wantStatus: 200, wantTag: tag},
-		"this version":                  {path: "/", headers: []string{"If-Match", tag}, wantStatus: 200, wantTag: tag},
-		"another version":               {path: "/", headers: []string{"If-Match", tagOf("home of b")}, wantStatus: 412},
-		"no version after the checkout": {path: "/", headers: []string{"If-Unmodified-Since", time.Unix(0, 0).UTC().Format(http.TimeFormat)}, wantStatus: 412},
+		"no condition": {path: "/", wantStatus: 200, wantTag: tag},
+		"HEAD":         {method: "HEAD", path: "/", wantStatus: 200, wantTag: tag},
+		"current":      {path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
+		"current, HEAD": {method: "HEAD", path: "/", headers: []string{"If-None-Match", tag},
+			wantStatus: 304, wantTag: tag},
+		"weakened by a proxy": {path: "/", headers: []string{"If-None-Match", "W/" + tag},
+			wantStatus: 304, wantTag: tag},
+		"one of several": {path: "/",
+			headers: []string{"If-None-Match", tagOf("home of b") + ", W/" + tag + `, "x"`}, wantStatus: 304, wantTag: tag},
+		"of another commit": {path: "/", headers: []string{"If-None-Match", tagOf("home of b")},
+			wantStatus: 200, wantTag: tag},
+		"the commit alone": {path: "/", headers: []string{"If-None-Match", `"` + commitA + `"`},
+			wantStatus: 200, wantTag: tag},
+		"within another tag": {path: "/", headers: []string{"If-None-Match", `"x` + strings.Trim(tag, `"`) + `"`},
+			wantStatus: 200, wantTag: tag},
+		"followed by something": {path: "/", headers: []string{"If-None-Match", tag + "x"},
+			wantStatus: 200, wantTag: tag},
+		"unquoted": {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)},
+			wantStatus: 200, wantTag: tag},
+		"a date says nothing": {path: "/", headers: []string{"If-Modified-Since",
+			time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
+		"what is missing has none": {path: "/missing", wantStatus: 404},
+		"any version":              {path: "/", headers: []string{"If-Match", "*"}, wantStatus: 200, wantTag: tag},
+		"this version":             {path: "/", headers: []string{"If-Match", tag}, wantStatus: 200, wantTag: tag},
+		"another version":          {path: "/", headers: []string{"If-Match", tagOf("home of b")}, wantStatus: 412},
+		"no version after the checkout": {path: "/",
+			headers: []string{"If-Unmodified-Since", time.Unix(0, 0).UTC().Format(http.TimeFormat)}, wantStatus: 412},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := test.method
@@ -94,7 +104,8 @@ func TestNginxValidators(t *testing.T) {
 			if hasBody := body != ""; hasBody != (method == http.MethodGet && test.wantStatus != 304) {
 				t.Errorf("body = %q", body)
 			}
-			want := map[string]string{"ETag": test.wantTag, "Last-Modified": "", "Cache-Control": revalidate, "Website-Commit": commitA}
+			want := map[string]string{"ETag": test.wantTag, "Last-Modified": "", "Cache-Control": revalidate,
+				"Website-Commit": commitA}
 			if test.wantStatus == 304 {
 				want["Vary"] = "Accept-Encoding"
 			}
@@ -103,7 +114,8 @@ func TestNginxValidators(t *testing.T) {
 	}
 
 	// As a date, the time of a file means nothing.
-	if response, _ := s.get(s.http, "/", "If-Modified-Since", dateOf("home of a").UTC().Format(http.TimeFormat)); response.StatusCode != 200 {
+	if response, _ := s.get(s.http, "/", "If-Modified-Since",
+		dateOf("home of a").UTC().Format(http.TimeFormat)); response.StatusCode != 200 {
 		t.Errorf("with the time of the file: %d", response.StatusCode)
 	}
 
@@ -116,7 +128,8 @@ func TestNginxValidators(t *testing.T) {
 	s.write(commitC, "index.html", "home of b")
 	s.write(commitC, "other.html", "other")
 	s.publish("releases/" + commitC)
-	if response, _ := s.get(s.http, "/", "If-None-Match", tagOf("home of b")); response.StatusCode != 304 || response.Header.Get("Website-Commit") != commitC {
+	if response, _ := s.get(s.http, "/", "If-None-Match", tagOf("home of b")); response.StatusCode != 304 ||
+		response.Header.Get("Website-Commit") != commitC {
 		t.Errorf("with the ETag of the same file in the previous commit: %d", response.StatusCode)
 	}
 }
@@ -128,7 +141,8 @@ func TestNginxCacheControl(t *testing.T) {
 			{Path: "/assets/", Name: "cache-control", Value: immutable},
 			{Path: "/raw/", Name: "X-Content-Type-Options", Value: "other"},
 		},
-		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", StatusCode: 301}, {From: "/assets/latest.js", To: "/assets/app.js", StatusCode: 302}},
+		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", StatusCode: 301},
+			{From: "/assets/latest.js", To: "/assets/app.js", StatusCode: 302}},
 	}))
 	s.write(commitA, "index.html", "home")
 	s.write(commitA, "404.html", "not here")
@@ -171,12 +185,13 @@ func TestNginxRanges(t *testing.T) {
 		wantStatus int
 		wantBody   string
 	}{
-		"a range":                    {[]string{"Range", "bytes=10-14"}, 206, "01234"},
-		"the end":                    {[]string{"Range", "bytes=-3"}, 206, "789"},
-		"resumed":                    {[]string{"Range", "bytes=9997-", "If-Range", tagOf(content)}, 206, "789"},
-		"resumed on a newer commit":  {[]string{"Range", "bytes=9997-", "If-Range", tagOf("another")}, 200, content},
-		"resumed with a weak tag":    {[]string{"Range", "bytes=9997-", "If-Range", "W/" + tagOf(content)}, 200, content},
-		"resumed by a date":          {[]string{"Range", "bytes=9997-", "If-Range", time.Now().UTC().Format(http.TimeFormat)}, 200, content},
+		"a range":                   {[]string{"Range", "bytes=10-14"}, 206, "01234"},
+		"the end":                   {[]string{"Range", "bytes=-3"}, 206, "789"},
+		"resumed":                   {[]string{"Range", "bytes=9997-", "If-Range", tagOf(content)}, 206, "789"},
+		"resumed on a newer commit": {[]string{"Range", "bytes=9997-", "If-Range", tagOf("another")}, 200, content},
+		"resumed with a weak tag":   {[]string{"Range", "bytes=9997-", "If-Range", "W/" + tagOf(content)}, 200, content},
+		"resumed by a date": {[]string{"Range", "bytes=9997-", "If-Range", time.Now().UTC().Format(http.TimeFormat)},
+			200, content},
 		"beyond the end":             {[]string{"Range", "bytes=20000-"}, 416, ""},
 		"current, so nothing at all": {[]string{"Range", "bytes=0-1", "If-None-Match", tagOf(content)}, 304, ""},
 	} {
@@ -195,7 +210,8 @@ func TestNginxRanges(t *testing.T) {
 func TestNginxCompression(t *testing.T) {
 	s := startNginx(t)
 	text := strings.Repeat("the same words again and again. ", 100)
-	for _, name := range []string{"index.html", "app.js", "app.mjs", "style.css", "data.json", "icon.svg", "app.wasm", "feed.xml", "site.webmanifest"} {
+	for _, name := range []string{"index.html", "app.js", "app.mjs", "style.css", "data.json", "icon.svg", "app.wasm",
+		"feed.xml", "site.webmanifest"} {
 		s.write(commitA, name, text)
 	}
 	s.write(commitA, "short.css", "a{}")
@@ -206,10 +222,12 @@ func TestNginxCompression(t *testing.T) {
 	s.write(commitA, "leak.js", "safe")
 	s.publish("releases/" + commitA)
 
-	for _, path := range []string{"/", "/app.js", "/app.mjs", "/style.css", "/data.json", "/icon.svg", "/app.wasm", "/feed.xml", "/site.webmanifest"} {
+	for _, path := range []string{"/", "/app.js", "/app.mjs", "/style.css", "/data.json", "/icon.svg", "/app.wasm",
+		"/feed.xml", "/site.webmanifest"} {
 		response, body := s.get(s.http, path, "Accept-Encoding", "gzip, br")
 		// Compressed on the way, so it is only the same in meaning.
-		wantHeaders(t, response, map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "ETag": "W/" + tagOf(text)})
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding",
+			"ETag": "W/" + tagOf(text)})
 		if gunzip(t, body) != text {
 			t.Errorf("GET %s: other content", path)
 		}
@@ -232,15 +250,18 @@ func TestNginxCompression(t *testing.T) {
 		if got := gunzip(t, body); got != "compressed when it was built" {
 			t.Errorf("content %q", got)
 		}
-		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "If-None-Match", tag); response.StatusCode != 304 || response.Header.Get("ETag") != tag {
+		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "If-None-Match",
+			tag); response.StatusCode != 304 || response.Header.Get("ETag") != tag {
 			t.Errorf("with its own ETag: %d %s", response.StatusCode, response.Header.Get("ETag"))
 		}
 		// A half of each would be neither.
-		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "Range", "bytes=1-", "If-Range", tagOf("not compressed")); response.StatusCode != 200 {
+		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "Range", "bytes=1-", "If-Range",
+			tagOf("not compressed")); response.StatusCode != 200 {
 			t.Errorf("resumed with the ETag of the other form: %d", response.StatusCode)
 		}
 		response, body = s.get(s.http, "/built.js")
-		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": tagOf("not compressed")})
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding",
+			"ETag": tagOf("not compressed")})
 		if body != "not compressed" {
 			t.Errorf("content %q", body)
 		}

@@ -50,7 +50,9 @@ func TestNginxMethods(t *testing.T) {
 	for name, tweak := range map[string]func(*v1beta1.Website){
 		"site":                    func(*v1beta1.Website) {},
 		"single page application": withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
-		"redirects":               withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/old", To: "/new", StatusCode: 307}}}),
+		"redirects": withServing(
+			v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/old", To: "/new", StatusCode: 307}}},
+		),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startNginx(t, tweak)

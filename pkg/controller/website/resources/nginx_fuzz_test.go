@@ -19,7 +19,8 @@ func FuzzNginxConfig(f *testing.F) {
 		f.Skip("no nginx on PATH: install the package nginx to test how the configuration behaves")
 	}
 	f.Add("public", "index.html", "/404.html", "/old", "/new", "/assets/", "X-Frame-Options", "DENY")
-	f.Add("a/b.c/d-e", "home.htm", "/e/404", "/a+b,(c)", "https://example.com/x?a=b#c", "/v1.0/", "Link", `</a.css>; rel="preload"`)
+	f.Add("a/b.c/d-e", "home.htm", "/e/404", "/a+b,(c)", "https://example.com/x?a=b#c", "/v1.0/", "Link",
+		`</a.css>; rel="preload"`)
 	f.Add("my site/日本 docs", "index.html", "/404.html", "/old", "/new", "/", "X", "ä")
 	f.Add("", "", "", "/", "/", "/", "Cache-Control", "no-cache")
 	f.Add("", "", "", `"`, `\`, `\"`, "X-Content-Type-Options", `\\"`)
@@ -47,7 +48,8 @@ func FuzzNginxConfig(f *testing.F) {
 			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+			if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c",
+				file).CombinedOutput(); err != nil {
 				t.Errorf("nginx -t: %v\n%s", err, output)
 			}
 		}

@@ -18,8 +18,10 @@ func TestNginxHostileNames(t *testing.T) {
 	s := startNginx(t)
 	s.write(commitA, "404.html", "not here")
 	names := []string{
-		`a b`, `100%`, `%2e%2e`, `what?`, `a#b`, `"quoted"`, `it's`, `$uri`, `${host}`, `semi;colon`, `{}`, `back\slash`, `<script>`,
-		"tab\tname", "line\nX-Injected: yes", "cr\r\nX-Injected: yes", "\x01\x7f", "\xff\xfe", "Größe", "日本語", `-rf`, `~`, `\evil.example`,
+		`a b`, `100%`, `%2e%2e`, `what?`, `a#b`, `"quoted"`, `it's`, `$uri`, `${host}`, `semi;colon`, `{}`,
+		`back\slash`, `<script>`,
+		"tab\tname", "line\nX-Injected: yes", "cr\r\nX-Injected: yes", "\x01\x7f", "\xff\xfe", "Größe", "日本語", `-rf`, `~`,
+		`\evil.example`,
 		strings.Repeat("n", 255),
 	}
 	for _, name := range names {
@@ -52,7 +54,8 @@ func TestNginxRedirectsStayOnTheHost(t *testing.T) {
 	s := startNginx(t)
 	s.mkdir("releases/" + commitA + "/evil.example")
 	s.publish("releases/" + commitA)
-	for _, path := range []string{"//evil.example", "///evil.example", "/%2fevil.example", "/./evil.example", "/x/..//evil.example"} {
+	for _, path := range []string{"//evil.example", "///evil.example", "/%2fevil.example", "/./evil.example",
+		"/x/..//evil.example"} {
 		answer := s.raw(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: site.example:31971\r\nConnection: close\r\n\r\n", path))
 		if !strings.Contains(answer, "\r\nLocation: /evil.example/\r\n") {
 			t.Errorf("GET %s:\n%s", path, answer)
@@ -88,16 +91,17 @@ func TestNginxMalformedRequests(t *testing.T) {
 	s.write(commitA, ".git/config", "secret")
 	s.publish("releases/" + commitA)
 	for name, request := range map[string]string{
-		"nul":               "GET /%00 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"above the root":    "GET /../../etc/passwd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"encoded dots":      "GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"encoded slashes":   "GET /..%2f..%2f..%2fetc%2fpasswd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"back to git":       "GET /x/../.git/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"encoded git":       "GET /%2egit/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"double slash git":  "GET //.git/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"absolute form":     "GET http://other/.git/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"no host":           "GET / HTTP/1.1\r\nConnection: close\r\n\r\n",
-		"body too":          "GET /.git/config HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n",
+		"nul":              "GET /%00 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"above the root":   "GET /../../etc/passwd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"encoded dots":     "GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"encoded slashes":  "GET /..%2f..%2f..%2fetc%2fpasswd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"back to git":      "GET /x/../.git/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"encoded git":      "GET /%2egit/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"double slash git": "GET //.git/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"absolute form":    "GET http://other/.git/config HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"no host":          "GET / HTTP/1.1\r\nConnection: close\r\n\r\n",
+		"body too": "GET /.git/config HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: " +
+			"chunked\r\nConnection: close\r\n\r\n0\r\n\r\n",
 		"a tunnel":          "CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
 		"proxy to metadata": "POST http://169.254.169.254/latest HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
 	} {
@@ -145,11 +149,13 @@ func TestNginxHostileLinks(t *testing.T) {
 	}
 	s.publish("releases/" + commitA)
 	for _, path := range []string{
-		"/", "/index.html", "/404.html", "/absolute", "/relative", "/up.html", "/git", "/proc", "/root", "/root/", "/root/etc/passwd",
+		"/", "/index.html", "/404.html", "/absolute", "/relative", "/up.html", "/git", "/proc", "/root", "/root/",
+		"/root/etc/passwd",
 		"/folder", "/folder/", "/folder/file.txt", "/chain", "/real/deep.html", "/loop", "/nowhere", "/missing",
 	} {
 		response, body := s.get(s.http, path)
-		if response.StatusCode != http.StatusNotFound || strings.Contains(body, "secret") || strings.Contains(body, "inside") {
+		if response.StatusCode != http.StatusNotFound || strings.Contains(body, "secret") ||
+			strings.Contains(body, "inside") {
 			t.Errorf("GET %s = %d %q, want 404 and nothing of the link's target", path, response.StatusCode, body)
 		}
 	}

@@ -39,14 +39,22 @@ func TestConnectionLimits(t *testing.T) {
 		memory, cpu string
 		want        connectionLimits
 	}{
-		"default":                         {want: connectionLimits{Connections: 1170, Requests: 876, Compressed: 192, Files: 3364}},
-		"less memory":                     {memory: "32Mi", want: connectionLimits{Connections: 292, Requests: 219, Compressed: 48, Files: 1608}},
-		"hardly any memory":               {memory: "4Mi", want: connectionLimits{Connections: 256, Requests: 192, Compressed: 16, Files: 1536}},
-		"more memory":                     {memory: "512Mi", want: connectionLimits{Connections: 4681, Requests: 3510, Compressed: 768, Files: 10386}},
-		"a lot of memory":                 {memory: "16Gi", want: connectionLimits{Connections: 8192, Requests: 6144, Compressed: 6144, Files: 17408}},
-		"several workers":                 {memory: "512Mi", cpu: "4", want: connectionLimits{Connections: 1170, Requests: 876, Compressed: 768, Files: 3364}},
-		"several workers, no more memory": {cpu: "8", want: connectionLimits{Connections: 1024, Requests: 768, Compressed: 192, Files: 3072}},
-		"workers with a lot of it":        {memory: "16Gi", cpu: "4", want: connectionLimits{Connections: 2048, Requests: 1536, Compressed: 1536, Files: 5120}},
+		"default": {want: connectionLimits{Connections: 1170, Requests: 876,
+			Compressed: 192, Files: 3364}},
+		"less memory": {memory: "32Mi",
+			want: connectionLimits{Connections: 292, Requests: 219, Compressed: 48, Files: 1608}},
+		"hardly any memory": {memory: "4Mi",
+			want: connectionLimits{Connections: 256, Requests: 192, Compressed: 16, Files: 1536}},
+		"more memory": {memory: "512Mi",
+			want: connectionLimits{Connections: 4681, Requests: 3510, Compressed: 768, Files: 10386}},
+		"a lot of memory": {memory: "16Gi",
+			want: connectionLimits{Connections: 8192, Requests: 6144, Compressed: 6144, Files: 17408}},
+		"several workers": {memory: "512Mi", cpu: "4",
+			want: connectionLimits{Connections: 1170, Requests: 876, Compressed: 768, Files: 3364}},
+		"several workers, no more memory": {cpu: "8",
+			want: connectionLimits{Connections: 1024, Requests: 768, Compressed: 192, Files: 3072}},
+		"workers with a lot of it": {memory: "16Gi", cpu: "4",
+			want: connectionLimits{Connections: 2048, Requests: 1536, Compressed: 1536, Files: 5120}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite(func(w *v1beta1.Website) {
@@ -137,10 +145,11 @@ func TestNginxBoundsSlowReaders(t *testing.T) {
 			for _, connection := range connections {
 				_ = connection.Close()
 			}
-			err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-				response, _ := get()
-				return response.StatusCode == http.StatusOK, nil
-			})
+			err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true,
+				func(context.Context) (bool, error) {
+					response, _ := get()
+					return response.StatusCode == http.StatusOK, nil
+				})
 			if err != nil {
 				t.Errorf("visitors are rejected after the slow readers have left: %v", err)
 			}
@@ -159,20 +168,23 @@ func TestNginxCountsNoIdleVisitors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK || string(body) != "home" {
+		if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK ||
+			string(body) != "home" {
 			t.Fatalf("GET / = %d %q, %v", response.StatusCode, body, err)
 		}
 	}
 }
 
-// TestNginxServesManyDownloads: what is not compressed takes hardly any memory, so more of it may be sent at the same time.
+// TestNginxServesManyDownloads: what is not compressed takes hardly any memory, so more of it may be sent at the same
+// time.
 func TestNginxServesManyDownloads(t *testing.T) {
 	s := startNginxWith(t, oneWorker, withMemoryLimit("32Mi"))
 	s.write(commitA, "film.mp4", largePage(1<<20))
 	s.publish("releases/" + commitA)
 	for range 2 * s.limits.Compressed {
 		connection := s.dial(s.http, "GET /film.mp4 HTTP/1.1\r\nHost: site\r\nAccept-Encoding: gzip\r\n\r\n")
-		if status, err := bufio.NewReaderSize(connection, 16).ReadString('\n'); err != nil || !strings.Contains(status, " 200 ") {
+		if status, err := bufio.NewReaderSize(connection, 16).ReadString('\n'); err != nil ||
+			!strings.Contains(status, " 200 ") {
 			t.Fatalf("GET /film.mp4: %q, %v", status, err)
 		}
 	}
@@ -208,7 +220,8 @@ func TestCompressedFormats(t *testing.T) {
 	if endings < 80 {
 		t.Errorf("only %d endings are found", endings)
 	}
-	for path, want := range map[string]bool{"/": true, "/a/": true, "/a.b/page": true, "/INDEX.HTML": true, "/disk.iso": false, "/source.tar.xz": false} {
+	for path, want := range map[string]bool{"/": true, "/a/": true, "/a.b/page": true, "/INDEX.HTML": true,
+		"/disk.iso": false, "/source.tar.xz": false} {
 		if got := isCounted(path); got != want {
 			t.Errorf("%s is counted: %t", path, got)
 		}
@@ -250,7 +263,8 @@ func TestNginxAdminPortOnlyReads(t *testing.T) {
 	s.publish("releases/" + commitA)
 	received := s.startAgent(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"commit":""}`)) })
 	for _, path := range []string{"/status", "/readyz", "/commit", "/missing"} {
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, "PROPFIND"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+			http.MethodOptions, "PROPFIND"} {
 			response, _ := s.do(method, s.admin, path)
 			if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %s = %d, Allow %q", method, path, response.StatusCode, response.Header.Get("Allow"))

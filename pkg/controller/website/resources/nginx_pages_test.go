@@ -15,8 +15,10 @@ import (
 func TestNginxPagesWithoutExtension(t *testing.T) {
 	s := startNginx(t)
 	for _, name := range []string{
-		"index.html", "404.html", "page.html", "file", "file.html", "both.html", "both/index.html", "folder/index.html", "sub/page.html",
-		"sub.page.html", "a b%.html", "index/index.html", ".well-known/page.html", "folder.html/page.html", "upper.HTML", "other.htm",
+		"index.html", "404.html", "page.html", "file", "file.html", "both.html", "both/index.html", "folder/index.html",
+		"sub/page.html",
+		"sub.page.html", "a b%.html", "index/index.html", ".well-known/page.html", "folder.html/page.html",
+		"upper.HTML", "other.htm",
 		strings.Repeat("n", 250) + ".html",
 	} {
 		s.write(commitA, name, "content of "+name)
@@ -48,18 +50,22 @@ func TestNginxPagesWithoutExtension(t *testing.T) {
 			t.Errorf("GET %s = %d %q, want the content of %s", path, response.StatusCode, body, want)
 		}
 		if path != "/file" {
-			wantHeaders(t, response, map[string]string{"Content-Type": "text/html; charset=utf-8", "ETag": tagOf("content of " + want)})
+			wantHeaders(t, response, map[string]string{"Content-Type": "text/html; charset=utf-8",
+				"ETag": tagOf("content of " + want)})
 		}
 	}
 	for _, path := range []string{
-		"/page/", "/page/index", "/page.", "/pag", "/page.htm", "/PAGE", "/page.html.html", "/page%2f", "/page%00", "/page%0a", "/sub/", "/folder.html/", "/upper",
+		"/page/", "/page/index", "/page.", "/pag", "/page.htm", "/PAGE", "/page.html.html", "/page%2f", "/page%00",
+		"/page%0a", "/sub/", "/folder.html/", "/upper",
 		"/other", "/" + strings.Repeat("n", 251), "/" + strings.Repeat("n", 5000),
 	} {
-		if response, body := s.get(s.http, path); response.StatusCode < 400 || strings.Contains(body, "content of") && body != "content of 404.html" {
+		if response, body := s.get(s.http, path); response.StatusCode < 400 || strings.Contains(body, "content of") &&
+			body != "content of 404.html" {
 			t.Errorf("GET %s = %d %q, want nothing", path, response.StatusCode, body)
 		}
 	}
-	for path, want := range map[string]string{"/folder": "/folder/", "/folder.html": "/folder.html/", "/sub": "/sub/", "/folder?a=b": "/folder/?a=b"} {
+	for path, want := range map[string]string{"/folder": "/folder/", "/folder.html": "/folder.html/", "/sub": "/sub/",
+		"/folder?a=b": "/folder/?a=b"} {
 		response, _ := s.get(s.http, path)
 		if response.StatusCode != http.StatusMovedPermanently || response.Header.Get("Location") != want {
 			t.Errorf("GET %s = %d to %q, want %q", path, response.StatusCode, response.Header.Get("Location"), want)
@@ -76,7 +82,8 @@ func TestNginxPagesOpenNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		".html", "sub/.html", "sub/.html.gz", ".hidden.html", "sub/.hidden.html", ".well-known.html", ".well-known/.html", ".well-known/.hidden.html",
+		".html", "sub/.html", "sub/.html.gz", ".hidden.html", "sub/.hidden.html", ".well-known.html", ".well-known/.html",
+		".well-known/.hidden.html",
 		".git.html", "real/.html", "line\n/.hidden.html", "line\n/.git", "\n.html",
 	} {
 		s.write(commitA, name, "secret")
@@ -93,10 +100,14 @@ func TestNginxPagesOpenNothing(t *testing.T) {
 	s.link(commitA, "packed.html.gz", outside)
 	s.publish("releases/" + commitA)
 	for _, path := range []string{
-		"/", "/sub/", "/sub", "/sub/.", "/sub/%2e", "/sub/.html", "/.html", "/.", "/.hidden", "/sub/.hidden", "/.hidden.html", "/.git", "/.well-known",
-		"/.well-known/", "/.well-known/.hidden", "/.well-known/.html", "/real/", "/line%0a/", "/line%0a/.hidden", "/line%0a/.git", "/%0a/",
-		"/link", "/link.html", "/inner", "/other", "/folder", "/folder/", "/folder/page", "/folder.html/page", "/loop", "/up/page", "/packed",
-		"/../" + commitB + "/page", "/%2e%2e/" + commitB + "/page", "/..%2f" + commitB + "%2fpage", "/../../../outside", "/..%2f..%2f..%2foutside",
+		"/", "/sub/", "/sub", "/sub/.", "/sub/%2e", "/sub/.html", "/.html", "/.", "/.hidden", "/sub/.hidden", "/.hidden.html",
+		"/.git", "/.well-known",
+		"/.well-known/", "/.well-known/.hidden", "/.well-known/.html", "/real/", "/line%0a/", "/line%0a/.hidden",
+		"/line%0a/.git", "/%0a/",
+		"/link", "/link.html", "/inner", "/other", "/folder", "/folder/", "/folder/page", "/folder.html/page", "/loop",
+		"/up/page", "/packed",
+		"/../" + commitB + "/page", "/%2e%2e/" + commitB + "/page", "/..%2f" + commitB + "%2fpage", "/../../../outside",
+		"/..%2f..%2f..%2foutside",
 	} {
 		for _, encoding := range []string{"", "gzip"} {
 			response, body := s.get(s.http, path, "Accept-Encoding", encoding)
@@ -126,15 +137,23 @@ func TestNginxPagesAreFiles(t *testing.T) {
 		wantBody     string
 		want         map[string]string
 	}{
-		"HEAD":           {method: http.MethodHead, path: "/page", wantStatus: 200, want: map[string]string{"Content-Length": fmt.Sprint(len(text)), "Content-Type": "text/html; charset=utf-8"}},
-		"POST":           {method: http.MethodPost, path: "/page", wantStatus: 405},
-		"current":        {path: "/page", headers: []string{"If-None-Match", tagOf(text)}, wantStatus: 304},
-		"of another":     {path: "/page", headers: []string{"If-None-Match", tagOf("page of b")}, wantStatus: 200, wantBody: text, want: map[string]string{"Last-Modified": ""}},
-		"a range":        {path: "/page", headers: []string{"Range", "bytes=4-7"}, wantStatus: 206, wantBody: "same", want: map[string]string{"ETag": tagOf(text)}},
-		"resumed":        {path: "/page", headers: []string{"Range", "bytes=4-7", "If-Range", tagOf(text)}, wantStatus: 206, wantBody: "same"},
-		"compressed":     {path: "/page", headers: []string{"Accept-Encoding", "gzip"}, wantStatus: 200, want: map[string]string{"Content-Encoding": "gzip", "ETag": "W/" + tagOf(text)}},
-		"precompressed":  {path: "/built", headers: []string{"Accept-Encoding", "gzip"}, wantStatus: 200, wantBody: gzipped(t, "compressed when it was built"), want: map[string]string{"Content-Encoding": "gzip", "ETag": packedTag, "Content-Type": "text/html; charset=utf-8", "Vary": "Accept-Encoding"}},
-		"not compressed": {path: "/built", wantStatus: 200, wantBody: "not compressed", want: map[string]string{"Content-Encoding": "", "ETag": tagOf("not compressed"), "Vary": "Accept-Encoding"}},
+		"HEAD": {method: http.MethodHead, path: "/page", wantStatus: 200,
+			want: map[string]string{"Content-Length": fmt.Sprint(len(text)), "Content-Type": "text/html; charset=utf-8"}},
+		"POST":    {method: http.MethodPost, path: "/page", wantStatus: 405},
+		"current": {path: "/page", headers: []string{"If-None-Match", tagOf(text)}, wantStatus: 304},
+		"of another": {path: "/page", headers: []string{"If-None-Match", tagOf("page of b")}, wantStatus: 200,
+			wantBody: text, want: map[string]string{"Last-Modified": ""}},
+		"a range": {path: "/page", headers: []string{"Range", "bytes=4-7"}, wantStatus: 206, wantBody: "same",
+			want: map[string]string{"ETag": tagOf(text)}},
+		"resumed": {path: "/page", headers: []string{"Range", "bytes=4-7", "If-Range", tagOf(text)}, wantStatus: 206,
+			wantBody: "same"},
+		"compressed": {path: "/page", headers: []string{"Accept-Encoding", "gzip"}, wantStatus: 200,
+			want: map[string]string{"Content-Encoding": "gzip", "ETag": "W/" + tagOf(text)}},
+		"precompressed": {path: "/built", headers: []string{"Accept-Encoding", "gzip"}, wantStatus: 200,
+			wantBody: gzipped(t, "compressed when it was built"), want: map[string]string{"Content-Encoding": "gzip",
+				"ETag": packedTag, "Content-Type": "text/html; charset=utf-8", "Vary": "Accept-Encoding"}},
+		"not compressed": {path: "/built", wantStatus: 200, wantBody: "not compressed",
+			want: map[string]string{"Content-Encoding": "", "ETag": tagOf("not compressed"), "Vary": "Accept-Encoding"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := test.method
@@ -188,8 +207,10 @@ func TestNginxRulesForPages(t *testing.T) {
 			want := map[string]string{
 				"/": "200 home", "/sub/": "200 sub", "/page": "200 page", "/missing": "404 not here",
 				"/index.html": "301 /", "/page.html": "301 /page", "/old": "302 /page", "/sub": "301 /sub/",
-				"/404.html": "301 /", "/404": "200 not here", "/empty/": "404 not here", "/.git": "404 not here", "/page/": "404 not here",
-				"/.error/404.html": "404 not here", "/.error/page": "404 not here", "/.error/": "404 not here", "/.error": "404 not here",
+				"/404.html": "301 /", "/404": "200 not here", "/empty/": "404 not here", "/.git": "404 not here",
+				"/page/":           "404 not here",
+				"/.error/404.html": "404 not here", "/.error/page": "404 not here", "/.error/": "404 not here",
+				"/.error": "404 not here",
 			}
 			if fallback == v1beta1.FallbackSPA {
 				for _, path := range []string{"/missing", "/empty/", "/page/"} {
@@ -233,7 +254,8 @@ func TestNginxNotFoundPageWithoutExtension(t *testing.T) {
 // TestNginxErrorPagesAreNoWayIn: what a visitor may not ask for is not shown as
 // the page for what is missing either, nor does it count as unchanged.
 func TestNginxErrorPagesAreNoWayIn(t *testing.T) {
-	for _, page := range []string{"/.git", "/.hidden/404.html", "/sub/.404.html", "/link.html", "/link", "/folder/404.html", "/sub/"} {
+	for _, page := range []string{"/.git", "/.hidden/404.html", "/sub/.404.html", "/link.html", "/link",
+		"/folder/404.html", "/sub/"} {
 		t.Run(page, func(t *testing.T) {
 			s := startNginx(t, withServing(v1beta1.WebsiteServing{NotFoundPath: page}))
 			for _, name := range []string{".git", ".hidden/404.html", "sub/.404.html", "sub/.html", "real/404.html"} {
@@ -250,7 +272,8 @@ func TestNginxErrorPagesAreNoWayIn(t *testing.T) {
 					}
 				}
 			}
-			if response, _ := s.get(s.http, "/.git", "If-None-Match", tagOf("secret")); response.StatusCode != http.StatusNotFound {
+			if response, _ := s.get(s.http, "/.git", "If-None-Match",
+				tagOf("secret")); response.StatusCode != http.StatusNotFound {
 				t.Errorf("GET /.git with a tag = %d", response.StatusCode)
 			}
 		})

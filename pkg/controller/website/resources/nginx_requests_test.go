@@ -10,7 +10,8 @@ import (
 )
 
 // requestTable is the specification of what visitors get. A request is "METHOD path", the method being GET unless it is
-// named, then its headers. A response is the status, then its headers, where one without value is not sent, and at the end
+// named, then its headers. A response is the status, then its headers, where one without value is not sent, and at the
+// end
 // the body after a colon of its own. Each header of a response is sent once, whether a row names it or not.
 type requestTable struct {
 	serving v1beta1.WebsiteServing
@@ -25,7 +26,8 @@ type requestTable struct {
 var requestTables = map[string]requestTable{
 	"files and directories": {
 		files: []string{
-			"index.html", "404.html", "page.html", "sub/index.html", "empty/", "odd/index.html/", "a b.txt", "größe.html", "straße/index.html",
+			"index.html", "404.html", "page.html", "sub/index.html", "empty/", "odd/index.html/", "a b.txt", "größe.html",
+			"straße/index.html",
 		},
 		want: map[string]string{
 			"/":                "200 : the content of index.html",
@@ -49,7 +51,8 @@ var requestTables = map[string]requestTable{
 			"PUT /page.html":   "405 | Allow: GET, HEAD",
 			"DELETE /missing":  "405 | Allow: GET, HEAD",
 			"OPTIONS /":        "405 | Allow: GET, HEAD",
-			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD | Access-Control-Allow-Origin:",
+			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD | " +
+				"Access-Control-Allow-Origin:",
 		},
 	},
 	"paths in all scripts": {
@@ -72,7 +75,8 @@ var requestTables = map[string]requestTable{
 				{Path: "/assets/*", Name: "Cache-Control", Value: "max-age=600"},
 			},
 		},
-		files: []string{"index.html", "größe fehlt.html", "assets/app.js", "assetsX.js", "straße/eins.html", "straße/zwei.html"},
+		files: []string{"index.html", "größe fehlt.html", "assets/app.js", "assetsX.js", "straße/eins.html",
+			"straße/zwei.html"},
 		want: map[string]string{
 			"/gr%C3%B6%C3%9Fe":             "301 | Location: /size",
 			"/gr%c3%b6%c3%9fe?x=1":         "301 | Location: /size?x=1",
@@ -106,7 +110,8 @@ var requestTables = map[string]requestTable{
 	},
 	"files of other hosts are not published": {
 		files: []string{
-			"index.html", "404.html", "_headers", "_redirects", "netlify.toml", "wrangler.toml", "wrangler.json", "wrangler.jsonc",
+			"index.html", "404.html", "_headers", "_redirects", "netlify.toml", "wrangler.toml", "wrangler.json",
+			"wrangler.jsonc",
 			"_headers.txt", "docs/_headers", "docs/netlify.toml",
 		},
 		want: map[string]string{
@@ -138,13 +143,19 @@ var requestTables = map[string]requestTable{
 		}},
 		files: []string{"index.html", "film.mp4"},
 		want: map[string]string{
-			"/film.mp4":                                             "200 | Cache-Control: max-age=600 : the content of film.mp4",
-			"/film.mp4 | Range: bytes=0-":                           "206 | Cache-Control: max-age=600 : the content of film.mp4",
-			"/film.mp4 | Range: bytes=0-2":                          "206 | Content-Range: bytes 0-2/23 | Cache-Control: max-age=600 : the",
-			"/film.mp4 | Range: bytes=4-10":                         "206 | Content-Range: bytes 4-10/23 | Cache-Control: " + revalidate + " : content",
-			"/film.mp4 | Range: bytes=-3":                           "206 | Content-Range: bytes 20-22/23 : mp4",
-			"/film.mp4 | Range: bytes=99-":                          "416 | Content-Range: bytes */23 | Access-Control-Allow-Origin: * | Cache-Control: " + revalidate,
-			"/film.mp4 | Range: bytes=-0":                           "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4": "200 | Cache-Control: max-age=600 : the content " +
+				"of film.mp4",
+			"/film.mp4 | Range: bytes=0-": "206 | Cache-Control: max-age=600 : the content " +
+				"of film.mp4",
+			"/film.mp4 | Range: bytes=0-2": "206 | Content-Range: bytes 0-2/23 | Cache-Control: " +
+				"max-age=600 : the",
+			"/film.mp4 | Range: bytes=4-10": "206 | Content-Range: bytes 4-10/23 | Cache-Control: " +
+				revalidate + " : content",
+			"/film.mp4 | Range: bytes=-3": "206 | Content-Range: bytes 20-22/23 : mp4",
+			"/film.mp4 | Range: bytes=99-": "416 | Content-Range: bytes */23 | " +
+				"Access-Control-Allow-Origin: * | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=-0": "416 | Content-Range: bytes */23 | Cache-Control: " +
+				revalidate,
 			"HEAD /film.mp4 | Range: bytes=99-":                     "416 | Access-Control-Allow-Origin: *",
 			"/film.mp4 | Range: bytes=x-":                           "416 | Cache-Control: " + revalidate,
 			"/film.mp4 | Range: bytes=4-10 | If-Range: \"another\"": "200 : the content of film.mp4",
@@ -161,12 +172,15 @@ var requestTables = map[string]requestTable{
 		files: []string{"index.html", "api/data.json"},
 		want: map[string]string{
 			"/api/data.json": "200 | Access-Control-Allow-Origin: https://a.example",
-			"OPTIONS /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | Allow: | Access-Control-Allow-Origin: https://a.example | Access-Control-Allow-Headers: x-client",
-			"OPTIONS /api/missing | Origin: https://a.example | Access-Control-Request-Method: GET":   "204 | Access-Control-Allow-Origin: https://a.example",
-			"OPTIONS /api/data.json | Origin: https://a.example":                                      "405 | Allow: GET, HEAD",
-			"OPTIONS /api/data.json | Access-Control-Request-Method: GET":                             "405 | Allow: GET, HEAD",
-			"OPTIONS /api/data.json": "405 | Allow: GET, HEAD",
-			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET":           "405 | Allow: GET, HEAD | Access-Control-Allow-Origin:",
+			"OPTIONS /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | Allow: | " +
+				"Access-Control-Allow-Origin: https://a.example | Access-Control-Allow-Headers: x-client",
+			"OPTIONS /api/missing | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | " +
+				"Access-Control-Allow-Origin: https://a.example",
+			"OPTIONS /api/data.json | Origin: https://a.example":          "405 | Allow: GET, HEAD",
+			"OPTIONS /api/data.json | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD",
+			"OPTIONS /api/data.json":                                      "405 | Allow: GET, HEAD",
+			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD | " +
+				"Access-Control-Allow-Origin:",
 			"POST /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD",
 		},
 	},
@@ -177,13 +191,15 @@ var requestTables = map[string]requestTable{
 		}},
 		files: []string{"index.html", "404.html", "api/data.json", "_headers"},
 		want: map[string]string{
-			"/":                                 `401 | WWW-Authenticate: Basic realm="Website", charset="UTF-8" | Cache-Control: no-store`,
+			"/": `401 | WWW-Authenticate: Basic realm="Website", charset="UTF-8" | ` +
+				`Cache-Control: no-store`,
 			"/missing":                          "401",
 			"/_headers":                         "401",
 			"/api/data.json":                    "401 | Access-Control-Allow-Origin: https://a.example",
 			"/api/data.json | Range: bytes=99-": "401",
 			"OPTIONS /":                         "405 | WWW-Authenticate:",
-			"OPTIONS /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | WWW-Authenticate: | Access-Control-Allow-Origin: https://a.example",
+			"OPTIONS /api/data.json | Origin: https://a.example | Access-Control-Request-Method: GET": "204 | " +
+				"WWW-Authenticate: | Access-Control-Allow-Origin: https://a.example",
 		},
 	},
 	"a single page with rules for its assets": {
@@ -194,10 +210,14 @@ var requestTables = map[string]requestTable{
 		want: map[string]string{
 			"/assets/app.js":  "200 | Cache-Control: public, max-age=31536000, immutable : the content of assets/app.js",
 			"/assets/gone.js": "404 | ETag: | Cache-Control: no-store",
-			"/assets/gone.js | Sec-Fetch-Mode: navigate": "200 | ETag: | Cache-Control: " + revalidate + " : the content of index.html",
-			"/about.html": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate + " : the content of index.html",
-			"/users/jane": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate + " : the content of index.html",
-			"/v1.2/":      "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate + " : the content of index.html",
+			"/assets/gone.js | Sec-Fetch-Mode: navigate": "200 | ETag: | Cache-Control: " + revalidate +
+				" : the content of index.html",
+			"/about.html": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate +
+				" : the content of index.html",
+			"/users/jane": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate +
+				" : the content of index.html",
+			"/v1.2/": "200 | ETag: " + tagOf("the content of index.html") + " | Cache-Control: " + revalidate +
+				" : the content of index.html",
 		},
 	},
 	"a single page": {
@@ -214,15 +234,17 @@ var requestTables = map[string]requestTable{
 			"/users/j.doe | Sec-Fetch-Mode: navigate":    "200 | ETag: : the content of index.html",
 			"/users/j.doe | Accept: text/html,*/*;q=0.8": "200 : the content of index.html",
 			"/users/j.doe": "404 | Cache-Control: no-store : the content of 404.html",
-			"/missing.js | Sec-Fetch-Mode: no-cors | Accept: */*":                 "404 | Cache-Control: no-store : the content of 404.html",
+			"/missing.js | Sec-Fetch-Mode: no-cors | Accept: */*": "404 | Cache-Control: no-store : the " +
+				"content of 404.html",
 			"/missing.css | Sec-Fetch-Mode: no-cors | Accept: text/css,*/*;q=0.1": "404 | Cache-Control: no-store",
 			"/missing.png | Accept: image/avif,image/webp,*/*":                    "404 | Cache-Control: no-store",
 			"/missing.js | Accept: */*":                                           "404 | Cache-Control: no-store",
 			"/missing.js":                                                         "404 | Cache-Control: no-store",
 			"/users/1 | Sec-Fetch-Mode: cors | Accept: text/html":                 "404 | Cache-Control: no-store",
-			"/missing.js | Sec-Fetch-Mode: navigate":                              "200 | Cache-Control: " + revalidate + " : the content of index.html",
-			"HEAD /missing.js":                                                    "404 | Cache-Control: no-store",
-			"/.git":                                                               "404",
+			"/missing.js | Sec-Fetch-Mode: navigate": "200 | Cache-Control: " + revalidate +
+				" : the content of index.html",
+			"HEAD /missing.js": "404 | Cache-Control: no-store",
+			"/.git":            "404",
 		},
 	},
 }

@@ -69,7 +69,8 @@ func tagOf(content string) string {
 func (s *testSite) writeFile(path, content string) {
 	s.t.Helper()
 	date := dateOf(content)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644), os.Chtimes(path, date, date)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644),
+		os.Chtimes(path, date, date)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -122,7 +123,8 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		t.Fatal(err)
 	}
 	parameters := nginxParameters{
-		Root: s.root, Link: siteLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
+		Root: s.root, Link: siteLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status",
+		HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
 		Workers: 2, ShutdownSeconds: shutdownSeconds, Serving: serving,
 		Limits: newConnectionLimits(website),
@@ -144,7 +146,8 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		t.Fatal(err)
 	}
 
-	if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c",
+		file).CombinedOutput(); err != nil {
 		t.Fatalf("nginx -t: %v\n%s", err, output)
 	}
 
@@ -167,13 +170,14 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 			t.Logf("nginx logged:\n%s", log.String())
 		}
 	})
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", s.socket(s.admin))
-		if err != nil {
-			return false, nil
-		}
-		return true, connection.Close()
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			connection, err := (&net.Dialer{}).DialContext(ctx, "unix", s.socket(s.admin))
+			if err != nil {
+				return false, nil
+			}
+			return true, connection.Close()
+		})
 	if err != nil {
 		t.Fatalf("nginx did not listen: %v", err)
 	}

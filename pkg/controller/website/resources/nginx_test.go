@@ -64,7 +64,8 @@ func TestNginxServes(t *testing.T) {
 			t.Errorf("GET / = %d %q", response.StatusCode, body)
 		}
 		for name, want := range map[string]string{
-			"Content-Type": "text/html; charset=utf-8", "Retry-After": "10", "Cache-Control": "no-store", "ETag": "", "Website-Commit": "",
+			"Content-Type": "text/html; charset=utf-8", "Retry-After": "10", "Cache-Control": "no-store", "ETag": "",
+			"Website-Commit": "",
 		} {
 			if got := response.Header.Get(name); got != want {
 				t.Errorf("%s = %q, want %q", name, got, want)
@@ -141,7 +142,8 @@ func TestNginxServes(t *testing.T) {
 	t.Run("nothing through a link to elsewhere", func(t *testing.T) {
 		s.mkdir("releases/short")
 		s.mkdir("releases/" + commitA + "/" + commitA)
-		for _, target := range []string{"/etc", "/", ".", "releases", "releases/short", "releases/" + commitA + "/sub", "releases/" + commitA + "/" + commitA, "gone"} {
+		for _, target := range []string{"/etc", "/", ".", "releases", "releases/short", "releases/" + commitA + "/sub",
+			"releases/" + commitA + "/" + commitA, "gone"} {
 			s.publish(target)
 			s.want(s.http, "/", http.StatusServiceUnavailable, "")
 			s.want(s.http, "/passwd", http.StatusServiceUnavailable, "")
@@ -187,8 +189,10 @@ func TestNginxNeverMixesCommits(t *testing.T) {
 		}
 		// "/" takes an internal redirect to its index, the hardest case.
 		response, body := s.get(s.http, "/")
-		if response.StatusCode != http.StatusOK || response.Header.Get("ETag") != tagOf(body) || response.Header.Get("Website-Commit") != body {
-			t.Errorf("status %d, ETag %s, commit %s, content of %s", response.StatusCode, response.Header.Get("ETag"), response.Header.Get("Website-Commit"), body)
+		if response.StatusCode != http.StatusOK || response.Header.Get("ETag") != tagOf(body) ||
+			response.Header.Get("Website-Commit") != body {
+			t.Errorf("status %d, ETag %s, commit %s, content of %s", response.StatusCode, response.Header.Get("ETag"),
+				response.Header.Get("Website-Commit"), body)
 		}
 		seen[body]++
 	}

@@ -16,7 +16,8 @@ func TestPodSecurityRestricted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restricted := podsecurityapi.LevelVersion{Level: podsecurityapi.LevelRestricted, Version: podsecurityapi.LatestVersion()}
+	restricted := podsecurityapi.LevelVersion{Level: podsecurityapi.LevelRestricted,
+		Version: podsecurityapi.LatestVersion()}
 	results := evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec)
 	if len(results) == 0 {
 		t.Fatal("no checks ran")
@@ -56,11 +57,13 @@ func TestPlatformUserIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := typed[appsv1.Deployment](t, desired).Spec.Template.Spec
-	if c := pod.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
+	if c := pod.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || c.RunAsNonRoot == nil ||
+		!*c.RunAsNonRoot {
 		t.Errorf("the pod has %+v", c)
 	}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if c := container.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
+		if c := container.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.RunAsNonRoot == nil ||
+			!*c.RunAsNonRoot {
 			t.Errorf("container %s has %+v", container.Name, c)
 		}
 	}

@@ -61,9 +61,11 @@ func Preview(website *v1beta1.Website, branch, domain string) (*websitev1beta1ac
 		return strings.EqualFold(header.Name, robotsHeader)
 	})
 	if len(spec.Serving.Headers) >= maxHeaders {
-		return nil, fmt.Errorf("spec.serving.headers has %d entries, and previews need another one for %s: remove one", len(spec.Serving.Headers), robotsHeader)
+		return nil, fmt.Errorf("spec.serving.headers has %d entries, and previews need another one for %s: remove one",
+			len(spec.Serving.Headers), robotsHeader)
 	}
-	spec.Serving.Headers = append(spec.Serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: robotsHeader, Value: "noindex"})
+	spec.Serving.Headers = append(spec.Serving.Headers,
+		v1beta1.ResponseHeader{Path: "/", Name: robotsHeader, Value: "noindex"})
 	applied, err := specConfiguration(spec)
 	if err != nil {
 		return nil, err

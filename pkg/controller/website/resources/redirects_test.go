@@ -18,7 +18,8 @@ func TestNginxRedirects(t *testing.T) {
 		{From: "/old", To: "/new?from=old", StatusCode: http.StatusMovedPermanently},
 		{From: "/part", To: "/whole#part", StatusCode: http.StatusMovedPermanently},
 		{From: "/a+b,(c)", To: "https://example.com/x#part", StatusCode: http.StatusTemporaryRedirect},
-		{From: "/blog/2020/*", To: "https://archive.example.com/:splat?year=2020&p=:splat#:splat", StatusCode: http.StatusMovedPermanently},
+		{From: "/blog/2020/*", To: "https://archive.example.com/:splat?year=2020&p=:splat#:splat",
+			StatusCode: http.StatusMovedPermanently},
 		{From: "/blog/about", To: "/about", StatusCode: http.StatusMovedPermanently},
 		{From: "/root/*", To: "/:splat", StatusCode: http.StatusMovedPermanently},
 		{From: "/gone/*", To: "/", StatusCode: http.StatusSeeOther},
@@ -119,17 +120,20 @@ func TestLargestServingFitsIntoAConfigMap(t *testing.T) {
 		},
 		"redirects with a prefix": func(s *v1beta1.WebsiteServing) {
 			for i := range 100 {
-				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 300) + "/*", To: "/" + strings.Repeat(":splat", 160)})
+				s.Redirects = append(s.Redirects,
+					v1beta1.Redirect{From: long(i, 300) + "/*", To: "/" + strings.Repeat(":splat", 160)})
 			}
 		},
 		"headers for paths": func(s *v1beta1.WebsiteServing) {
 			for i := range 100 {
-				s.Headers = append(s.Headers, v1beta1.ResponseHeader{Path: long(i, 640), Name: "X-Header", Value: strings.Repeat("v", 600)})
+				s.Headers = append(s.Headers, v1beta1.ResponseHeader{Path: long(i, 640), Name: "X-Header",
+					Value: strings.Repeat("v", 600)})
 			}
 		},
 		"headers with escapes": func(s *v1beta1.WebsiteServing) {
 			for i := range 15 {
-				s.Headers = append(s.Headers, v1beta1.ResponseHeader{Path: long(i, 130), Name: fmt.Sprintf("X-%d", i), Value: strings.Repeat(`"`, 4096)})
+				s.Headers = append(s.Headers, v1beta1.ResponseHeader{Path: long(i, 130), Name: fmt.Sprintf("X-%d", i),
+					Value: strings.Repeat(`"`, 4096)})
 			}
 		},
 	}

@@ -14,12 +14,16 @@ import (
 // server writes ("1", not "1000m"), or they would differ when read back.
 var (
 	serverDefaults = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
-		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"),
+			corev1.ResourceMemory: resource.MustParse("16Mi")},
+		Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"),
+			corev1.ResourceMemory: resource.MustParse("128Mi")},
 	}
 	syncDefaults = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
-		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi")},
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"),
+			corev1.ResourceMemory: resource.MustParse("32Mi")},
+		Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"),
+			corev1.ResourceMemory: resource.MustParse("256Mi")},
 	}
 )
 
@@ -54,7 +58,8 @@ const (
 	connectionMemory = 112 << 10
 
 	minConnections, maxConnections = 256, 8192
-	// workerConnections is what a worker has at least, if that many fit into the memory: more CPUs are not to serve fewer visitors.
+	// workerConnections is what a worker has at least, if that many fit into the memory: more CPUs are not to serve fewer
+	// visitors.
 	workerConnections = 1024
 	minCompressed     = 16
 	// cachedFiles are kept open for later requests: open_file_cache.
@@ -72,8 +77,10 @@ type connectionLimits struct {
 	Files int64
 }
 
-// newConnectionLimits keeps the memory of the unfinished requests of one worker within the limit, and that of compressed
-// responses within three quarters of it, but for the minimums. Requests take at most three quarters of the connections of
+// newConnectionLimits keeps the memory of the unfinished requests of one worker within the limit, and that of
+// compressed
+// responses within three quarters of it, but for the minimums. Requests take at most three quarters of the connections
+// of
 // a worker: probes need others.
 func newConnectionLimits(website *v1beta1.Website) connectionLimits {
 	memory := requirements(website.Spec.Resources.Server, serverDefaults).Limits.Memory().Value()

@@ -33,14 +33,18 @@ func TestRequirements(t *testing.T) {
 		want  want
 	}{
 		"nothing": {want: want{
-			server: corev1.ResourceRequirements{Requests: list("cpu", "10m", "memory", "16Mi"), Limits: list("cpu", "1", "memory", "128Mi")},
-			sync:   corev1.ResourceRequirements{Requests: list("cpu", "10m", "memory", "32Mi"), Limits: list("cpu", "1", "memory", "256Mi")},
+			server: corev1.ResourceRequirements{Requests: list("cpu", "10m", "memory", "16Mi"),
+				Limits: list("cpu", "1", "memory", "128Mi")},
+			sync: corev1.ResourceRequirements{Requests: list("cpu", "10m", "memory", "32Mi"),
+				Limits: list("cpu", "1", "memory", "256Mi")},
 		}},
 		"one request": {
 			given: corev1.ResourceRequirements{Requests: list("cpu", "50m")},
 			want: want{
-				server: corev1.ResourceRequirements{Requests: list("cpu", "50m", "memory", "16Mi"), Limits: list("cpu", "1", "memory", "128Mi")},
-				sync:   corev1.ResourceRequirements{Requests: list("cpu", "50m", "memory", "32Mi"), Limits: list("cpu", "1", "memory", "256Mi")},
+				server: corev1.ResourceRequirements{Requests: list("cpu", "50m", "memory", "16Mi"),
+					Limits: list("cpu", "1", "memory", "128Mi")},
+				sync: corev1.ResourceRequirements{Requests: list("cpu", "50m", "memory", "32Mi"),
+					Limits: list("cpu", "1", "memory", "256Mi")},
 			},
 		},
 		"requests above the default limits": {
@@ -52,12 +56,14 @@ func TestRequirements(t *testing.T) {
 			want:  both(list("cpu", "5m", "memory", "8Mi"), list("cpu", "5m", "memory", "8Mi")),
 		},
 		"all": {
-			given: corev1.ResourceRequirements{Requests: list("cpu", "1m", "memory", "8Mi"), Limits: list("cpu", "2", "memory", "1Gi")},
-			want:  both(list("cpu", "1m", "memory", "8Mi"), list("cpu", "2", "memory", "1Gi")),
+			given: corev1.ResourceRequirements{Requests: list("cpu", "1m", "memory", "8Mi"),
+				Limits: list("cpu", "2", "memory", "1Gi")},
+			want: both(list("cpu", "1m", "memory", "8Mi"), list("cpu", "2", "memory", "1Gi")),
 		},
 		"a resource without a default": {
-			given: corev1.ResourceRequirements{Limits: list("cpu", "1", "memory", "512Mi", "ephemeral-storage", "1Gi"), Requests: list("memory", "96Mi")},
-			want:  both(list("cpu", "10m", "memory", "96Mi"), list("cpu", "1", "memory", "512Mi", "ephemeral-storage", "1Gi")),
+			given: corev1.ResourceRequirements{Limits: list("cpu", "1", "memory", "512Mi", "ephemeral-storage", "1Gi"),
+				Requests: list("memory", "96Mi")},
+			want: both(list("cpu", "10m", "memory", "96Mi"), list("cpu", "1", "memory", "512Mi", "ephemeral-storage", "1Gi")),
 		},
 	}
 	for name, test := range tests {
@@ -88,14 +94,16 @@ func TestDisk(t *testing.T) {
 		wantDisk, wantReq, wantMost string
 		budget                      int64
 	}{
-		"default":        {wantDisk: "2Gi", wantReq: "256Mi", wantMost: "3424Mi", budget: 1932735283},
-		"small":          {disk: "64Mi", wantDisk: "64Mi", wantReq: "8Mi", wantMost: "1440Mi", budget: 60397977},
-		"large":          {disk: "16Ti", wantDisk: "16Ti", wantReq: "2Ti", wantMost: "16778592Mi", budget: 15832967439974},
-		"with a request": {disk: "1Gi", request: "1Gi", wantDisk: "1Gi", wantReq: "1Gi", wantMost: "2400Mi", budget: 966367641},
-		"request above":  {disk: "1Gi", request: "4Gi", wantDisk: "1Gi", wantReq: "4Gi", wantMost: "4Gi", budget: 966367641},
-		"limit above":    {limit: "4Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "4Gi", budget: 1932735283},
+		"default": {wantDisk: "2Gi", wantReq: "256Mi", wantMost: "3424Mi", budget: 1932735283},
+		"small":   {disk: "64Mi", wantDisk: "64Mi", wantReq: "8Mi", wantMost: "1440Mi", budget: 60397977},
+		"large":   {disk: "16Ti", wantDisk: "16Ti", wantReq: "2Ti", wantMost: "16778592Mi", budget: 15832967439974},
+		"with a request": {disk: "1Gi", request: "1Gi", wantDisk: "1Gi", wantReq: "1Gi", wantMost: "2400Mi",
+			budget: 966367641},
+		"request above": {disk: "1Gi", request: "4Gi", wantDisk: "1Gi", wantReq: "4Gi", wantMost: "4Gi", budget: 966367641},
+		"limit above":   {limit: "4Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "4Gi", budget: 1932735283},
 		// The kubelet evicts the pod for its limit before it does for the volume.
-		"limit below":      {limit: "3Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "3Gi", budget: (3072 - 1376) << 20 * 9 / 10},
+		"limit below": {limit: "3Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "3Gi",
+			budget: (3072 - 1376) << 20 * 9 / 10},
 		"limit far below":  {limit: "1Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "1Gi", budget: 512 << 20 * 9 / 10},
 		"limit of a share": {limit: "100Mi", wantDisk: "2Gi", wantReq: "100Mi", wantMost: "100Mi", budget: 50 << 20 * 9 / 10},
 	} {

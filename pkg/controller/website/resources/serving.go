@@ -160,7 +160,9 @@ type quoter struct{ err error }
 func (q *quoter) quote(what, value string) string {
 	// nginx expands variables within quotes too, and has no escape for '$'.
 	if strings.Contains(value, "$") || strings.ContainsFunc(value, unicode.IsControl) {
-		q.fail(fmt.Errorf("%s %q contains '$' or control characters, which nginx cannot take literally: remove them", what, value))
+		q.fail(
+			fmt.Errorf("%s %q contains '$' or control characters, which nginx cannot take literally: remove them", what, value),
+		)
 	}
 	quoted := `"` + escaper.Replace(value) + `"`
 	if len(quoted) > maxWord {
@@ -177,7 +179,9 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 // header passes the name of a header, which nginx takes without quotes.
 func (q *quoter) header(name string) string {
 	if !headerName.MatchString(name) {
-		q.fail(fmt.Errorf("the name of the header %q contains characters other than letters, digits and '-': remove them", name))
+		q.fail(
+			fmt.Errorf("the name of the header %q contains characters other than letters, digits and '-': remove them", name),
+		)
 	}
 	return name
 }
@@ -218,7 +222,8 @@ const (
 // such as CDN-Cache-Control or that of a vendor, or an older one.
 func isForSharedCaches(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasSuffix(name, "cdn-cache-control") || name == "surrogate-control" || name == "edge-control" || name == "x-accel-expires"
+	return strings.HasSuffix(name, "cdn-cache-control") || name == "surrogate-control" || name == "edge-control" ||
+		name == "x-accel-expires"
 }
 
 // isForCaches reports whether a header tells browsers or proxies how long to keep an answer.
@@ -279,7 +284,8 @@ func (q *quoter) headerMaps(header int, rules []v1beta1.ResponseHeader, otherwis
 	}
 	var maps []headerMap
 	for i := range parts {
-		m := headerMap{Variable: fmt.Sprintf("$site_header_%d_%d", header, i), Default: q.quote("a default", part(otherwise, i))}
+		m := headerMap{Variable: fmt.Sprintf("$site_header_%d_%d", header, i),
+			Default: q.quote("a default", part(otherwise, i))}
 		for _, rule := range rules {
 			m.Values = append(m.Values, headerValue{
 				Pattern: q.pattern(rule.Path),

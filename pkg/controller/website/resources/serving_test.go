@@ -21,14 +21,16 @@ func withPath(path string) func(*v1beta1.Website) {
 
 func TestNginxServesAFolder(t *testing.T) {
 	for name, folder := range map[string]string{
-		"ASCII": "public/site", "letters and spaces": "my site/日本 docs", "longest": strings.Repeat(strings.Repeat("日", 83)+"/", 4) + strings.Repeat("é", 12),
+		"ASCII": "public/site", "letters and spaces": "my site/日本 docs",
+		"longest": strings.Repeat(strings.Repeat("日", 83)+"/", 4) + strings.Repeat("é", 12),
 	} {
 		t.Run(name, func(t *testing.T) { testFolder(t, folder) })
 	}
 }
 
 func testFolder(t *testing.T, folder string) {
-	s := startNginx(t, withPath(folder), withServing(v1beta1.WebsiteServing{Index: "home.htm", NotFoundPath: "/errors/missing.html"}))
+	s := startNginx(t, withPath(folder),
+		withServing(v1beta1.WebsiteServing{Index: "home.htm", NotFoundPath: "/errors/missing.html"}))
 	s.write(commitA, folder+"/home.htm", "home")
 	s.write(commitA, folder+"/errors/missing.html", "not here")
 	s.write(commitA, path.Dir(folder)+"/secret.txt", "secret")
@@ -41,7 +43,8 @@ func testFolder(t *testing.T, folder string) {
 
 	s.want(s.http, "/", http.StatusOK, "home")
 	s.want(s.http, "/missing", http.StatusNotFound, "not here")
-	for _, path := range []string{"/README.md", (&url.URL{Path: "/" + folder}).EscapedPath() + "/home.htm", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"} {
+	for _, path := range []string{"/README.md", (&url.URL{Path: "/" + folder}).EscapedPath() + "/home.htm",
+		"/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"} {
 		if response, body := s.get(s.http, path); response.StatusCode == http.StatusOK {
 			t.Errorf("GET %s = 200 %q, want nothing from outside the folder", path, body)
 		}
@@ -99,16 +102,19 @@ func TestNginxHeaders(t *testing.T) {
 func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	var serving v1beta1.WebsiteServing
 	for i := range 2000 {
-		serving.Redirects = append(serving.Redirects, v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/to/%d", i), StatusCode: 302})
+		serving.Redirects = append(serving.Redirects,
+			v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/to/%d", i), StatusCode: 302})
 	}
 	for i := range 100 {
-		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: fmt.Sprintf("X-Header-%d", i), Value: strings.Repeat("v", 20)})
+		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: fmt.Sprintf("X-Header-%d", i),
+			Value: strings.Repeat("v", 20)})
 	}
 	// And each of them as long as it may be, with what takes an escape to write.
 	longest := func(length int) string { return "/" + strings.Repeat(".", length-1) }
 	serving.NotFoundPath = longest(1024)
 	serving.Redirects[0] = v1beta1.Redirect{From: longest(1024), To: longest(2048), StatusCode: 302}
-	serving.Headers[0] = v1beta1.ResponseHeader{Path: longest(1024), Name: "X-" + strings.Repeat("h", 126), Value: strings.Repeat(`"`, 4096)}
+	serving.Headers[0] = v1beta1.ResponseHeader{Path: longest(1024), Name: "X-" + strings.Repeat("h", 126),
+		Value: strings.Repeat(`"`, 4096)}
 	serving.Headers[1] = v1beta1.ResponseHeader{Path: "/", Name: "X-Longest", Value: strings.Repeat(`"`, 4096)}
 	s := startNginx(t, withServing(serving))
 	s.write(commitA, "index.html", "home")
@@ -129,19 +135,27 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 // the API server let them through.
 func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 	tests := map[string]func(*v1beta1.Website){
-		"path with a variable":           withPath("a$document_root"),
-		"path that ends the directive":   withPath("a; root /"),
-		"path out of the repository":     withPath("a/../../etc"),
-		"path with a quote":              withPath(`a"b`),
-		"path with a backslash":          withPath(`a\b`),
-		"path with a line feed":          withPath("a\nb"),
-		"path not in UTF-8":              withPath("a\xff"),
-		"index with a space":             withServing(v1beta1.WebsiteServing{Index: "a b"}),
-		"not found page of a variable":   withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
-		"redirect with a variable":       withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", StatusCode: 301}}}),
-		"redirect with a line feed":      withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", StatusCode: 301}}}),
-		"header that ends the directive": withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X a; autoindex on; #", Value: "a"}}}),
-		"header with a carriage return":  withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X", Value: "a\rb"}}}),
+		"path with a variable":         withPath("a$document_root"),
+		"path that ends the directive": withPath("a; root /"),
+		"path out of the repository":   withPath("a/../../etc"),
+		"path with a quote":            withPath(`a"b`),
+		"path with a backslash":        withPath(`a\b`),
+		"path with a line feed":        withPath("a\nb"),
+		"path not in UTF-8":            withPath("a\xff"),
+		"index with a space":           withServing(v1beta1.WebsiteServing{Index: "a b"}),
+		"not found page of a variable": withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
+		"redirect with a variable": withServing(
+			v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", StatusCode: 301}}},
+		),
+		"redirect with a line feed": withServing(
+			v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", StatusCode: 301}}},
+		),
+		"header that ends the directive": withServing(
+			v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X a; autoindex on; #", Value: "a"}}},
+		),
+		"header with a carriage return": withServing(
+			v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X", Value: "a\rb"}}},
+		),
 	}
 	for name, tweak := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +169,11 @@ func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 // TestQuotesStayQuotes lets nginx itself judge what has to be escaped.
 func TestQuotesStayQuotes(t *testing.T) {
 	for _, value := range []string{`"`, `\`, `\\"`, `'`, `";`, `}`, `# x`, `a"b\`} {
-		s := startNginx(t, withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Path: "/", Name: "X-Value", Value: value}}}))
+		s := startNginx(
+			t, withServing(
+				v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Path: "/", Name: "X-Value", Value: value}}},
+			),
+		)
 		s.write(commitA, "index.html", "home")
 		s.publish("releases/" + commitA)
 		if response, _ := s.get(s.http, "/"); response.Header.Get("X-Value") != value {

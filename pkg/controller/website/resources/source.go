@@ -46,12 +46,14 @@ func gitRef(ref *v1beta1.GitReference) string {
 func checkSource(website *v1beta1.Website) error {
 	git := website.Spec.Source.Git
 	if git == nil {
-		return fmt.Errorf("spec.source has no git, and this version of website-controller knows no other kind of source: update website-controller")
+		return fmt.Errorf("spec.source has no git, and this version of website-controller knows no other kind of source: " +
+			"update website-controller")
 	}
 	switch git.Submodules {
 	case v1beta1.SubmodulesNone, v1beta1.SubmodulesShallow, v1beta1.SubmodulesRecursive:
 	default:
-		return fmt.Errorf("spec.source.git.submodules %q is unknown to this version of website-controller: update website-controller", git.Submodules)
+		return fmt.Errorf("spec.source.git.submodules %q is unknown to this version of website-controller: update "+
+			"website-controller", git.Submodules)
 	}
 	if err := checkGitArgument("spec.source.git.repository", git.Repository); err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 const longCommit = "0123456789abcdef0123456789abcdef01234567"
 
 // mustContainer builds the Deployment of a Website and returns one container.
-func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) (*corev1ac.PodSpecApplyConfiguration, *corev1ac.ContainerApplyConfiguration) {
+func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) (*corev1ac.PodSpecApplyConfiguration,
+	*corev1ac.ContainerApplyConfiguration) {
 	t.Helper()
 	deployment, err := Deployment(newWebsite(tweaks...), testInstallation, "")
 	if err != nil {
@@ -45,18 +46,25 @@ func TestAgentFollowsTheSource(t *testing.T) {
 		tweak func(*v1beta1.Website)
 		want  []string
 	}{
-		"nothing said":       {tweak: func(*v1beta1.Website) {}, want: []string{"--ref=HEAD", "--period=60s", "--timeout=120s", "--submodules=None"}},
-		"branch":             {tweak: ref(v1beta1.GitReference{Branch: "main"}), want: []string{"--ref=refs/heads/main"}},
-		"branch of letters":  {tweak: ref(v1beta1.GitReference{Branch: "zweig/ä-日本"}), want: []string{"--ref=refs/heads/zweig/ä-日本"}},
-		"tag":                {tweak: ref(v1beta1.GitReference{Tag: "v1.2"}), want: []string{"--ref=refs/tags/v1.2"}},
-		"commit":             {tweak: ref(v1beta1.GitReference{Commit: longCommit}), want: []string{"--ref=" + longCommit}},
-		"full name":          {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"}), want: []string{"--ref=refs/pull/1/head"}},
-		"shallow submodules": {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=Shallow"}},
-		"all submodules":     {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=Recursive"}},
-		"path":               {tweak: func(website *v1beta1.Website) { website.Spec.Source.Path = "docs/my site é" }, want: []string{"--path=docs/my site é"}},
+		"nothing said": {tweak: func(*v1beta1.Website) {},
+			want: []string{"--ref=HEAD", "--period=60s", "--timeout=120s", "--submodules=None"}},
+		"branch": {tweak: ref(v1beta1.GitReference{Branch: "main"}), want: []string{"--ref=refs/heads/main"}},
+		"branch of letters": {tweak: ref(v1beta1.GitReference{Branch: "zweig/ä-日本"}),
+			want: []string{"--ref=refs/heads/zweig/ä-日本"}},
+		"tag":    {tweak: ref(v1beta1.GitReference{Tag: "v1.2"}), want: []string{"--ref=refs/tags/v1.2"}},
+		"commit": {tweak: ref(v1beta1.GitReference{Commit: longCommit}), want: []string{"--ref=" + longCommit}},
+		"full name": {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"}),
+			want: []string{"--ref=refs/pull/1/head"}},
+		"shallow submodules": {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesShallow }),
+			want: []string{"--submodules=Shallow"}},
+		"all submodules": {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesRecursive }),
+			want: []string{"--submodules=Recursive"}},
+		"path": {tweak: func(website *v1beta1.Website) { website.Spec.Source.Path = "docs/my site é" },
+			want: []string{"--path=docs/my site é"}},
 		"times": {
 			tweak: func(website *v1beta1.Website) {
-				website.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 10, TimeoutSeconds: 30}
+				website.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 10,
+					TimeoutSeconds: 30}
 			},
 			want: []string{"--period=10s", "--timeout=30s"},
 		},
@@ -75,9 +83,11 @@ func TestAgentFollowsTheSource(t *testing.T) {
 		},
 		"key": {
 			tweak: withCredentials("git@example.com:site.git", v1beta1.SubmodulesNone, v1beta1.CredentialScopeRepository),
-			want:  []string{"--ssh-key-file=/etc/git-credentials/ssh-privatekey", "--ssh-known-hosts-file=/etc/git-credentials/known_hosts"},
+			want: []string{"--ssh-key-file=/etc/git-credentials/ssh-privatekey",
+				"--ssh-known-hosts-file=/etc/git-credentials/known_hosts"},
 		},
-		"protected": {tweak: withUsers("readers"), want: []string{"--access-secret=/etc/access-secret", "--access-file=/access/users"}},
+		"protected": {tweak: withUsers("readers"),
+			want: []string{"--access-secret=/etc/access-secret", "--access-file=/access/users"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,14 +116,16 @@ func TestUnknownSources(t *testing.T) {
 		"submodules":                      func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = "Some" },
 		"polling":                         func(website *v1beta1.Website) { website.Spec.Polling.Mode = "Sometimes" },
 	} {
-		if _, err := Deployment(newWebsite(tweak), testInstallation, ""); err == nil || !strings.Contains(err.Error(), "update website-controller") {
+		if _, err := Deployment(newWebsite(tweak), testInstallation, ""); err == nil ||
+			!strings.Contains(err.Error(), "update website-controller") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 // withCredentials has a Website fetch a private repository.
-func withCredentials(repository string, submodules v1beta1.SubmodulePolicy, scope v1beta1.CredentialScope) func(*v1beta1.Website) {
+func withCredentials(repository string, submodules v1beta1.SubmodulePolicy,
+	scope v1beta1.CredentialScope) func(*v1beta1.Website) {
 	return func(site *v1beta1.Website) {
 		site.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{
 			Repository: repository, Submodules: submodules,
@@ -155,7 +167,8 @@ func TestCredentialsReachTheAgentOnly(t *testing.T) {
 		})
 	}
 	_, container := mustContainer(t, GitSyncContainer)
-	if slices.ContainsFunc(container.VolumeMounts, func(m corev1ac.VolumeMountApplyConfiguration) bool { return *m.Name == credentialsVolume }) {
+	if slices.ContainsFunc(container.VolumeMounts,
+		func(m corev1ac.VolumeMountApplyConfiguration) bool { return *m.Name == credentialsVolume }) {
 		t.Error("credentials are mounted although the Website names none")
 	}
 }
@@ -166,10 +179,14 @@ func TestServiceFollowsTheSpec(t *testing.T) {
 		wantType     corev1.ServiceType
 		wantNodePort int32
 	}{
-		"by default":       {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}, wantType: corev1.ServiceTypeNodePort},
-		"a port of choice": {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080}, wantType: corev1.ServiceTypeNodePort, wantNodePort: 30080},
-		"inside only":      {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}, wantType: corev1.ServiceTypeClusterIP},
-		"load balancer":    {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer}, wantType: corev1.ServiceTypeLoadBalancer},
+		"by default": {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
+			wantType: corev1.ServiceTypeNodePort},
+		"a port of choice": {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080},
+			wantType: corev1.ServiceTypeNodePort, wantNodePort: 30080},
+		"inside only": {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
+			wantType: corev1.ServiceTypeClusterIP},
+		"load balancer": {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer},
+			wantType: corev1.ServiceTypeLoadBalancer},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +210,8 @@ func TestResourcesAndSchedulingFollowTheSpec(t *testing.T) {
 	tweak := func(website *v1beta1.Website) {
 		website.Spec.Resources.Sync.Limits = limits
 		website.Spec.Scheduling.NodeSelector = map[string]string{"disk": "ssd"}
-		website.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "web", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+		website.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "web", Operator: corev1.TolerationOpExists,
+			Effect: corev1.TaintEffectNoSchedule}}
 	}
 	pod, gitSync := mustContainer(t, GitSyncContainer, tweak)
 	if got := (*gitSync.Resources.Limits)[corev1.ResourceMemory]; got.String() != "1Gi" {

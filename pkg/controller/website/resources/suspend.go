@@ -12,7 +12,8 @@ func IsSuspended(website *v1beta1.Website) bool {
 	return ptr.Deref(website.Spec.Suspend, false)
 }
 
-// PinOf returns what the agents of a Website are to serve: a commit, requests.PinCurrent, or nothing for the newest one.
+// PinOf returns what the agents of a Website are to serve: a commit, requests.PinCurrent, or nothing for the newest
+// one.
 //
 // website-apiserver pins a Website that is suspended. There is no pin if nothing was published by then: pods that have
 // published something meanwhile keep it.

@@ -23,8 +23,10 @@ func TestPinOf(t *testing.T) {
 		tweaks []func(*v1beta1.Website)
 		want   string
 	}{
-		"nothing":                           {nil, ""},
-		"resumed":                           {[]func(*v1beta1.Website){func(w *v1beta1.Website) { w.Spec.Suspend = new(false) }, served}, ""},
+		"nothing": {nil, ""},
+		"resumed": {
+			[]func(*v1beta1.Website){func(w *v1beta1.Website) { w.Spec.Suspend = new(false) }, served}, "",
+		},
 		"pinned":                            {[]func(*v1beta1.Website){pinned, served}, commitA},
 		"suspended":                         {[]func(*v1beta1.Website){suspended, pinned, served, published}, commitA},
 		"suspended, and published later":    {[]func(*v1beta1.Website){suspended, served}, commitB},
@@ -40,10 +42,12 @@ func TestPinOf(t *testing.T) {
 func TestPodDisruptionBudget(t *testing.T) {
 	website := newWebsite()
 	budget := typed[policyv1.PodDisruptionBudget](t, PodDisruptionBudget(website))
-	if budget.Name != DeploymentName(website) || budget.Spec.MaxUnavailable.IntValue() != 1 || *budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
+	if budget.Name != DeploymentName(website) || budget.Spec.MaxUnavailable.IntValue() != 1 ||
+		*budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
 		t.Errorf("unexpected PodDisruptionBudget: %+v", budget)
 	}
-	if !reflect.DeepEqual(budget.Spec.Selector.MatchLabels, PodSelector(website)) || !reflect.DeepEqual(budget.OwnerReferences, wantOwner()) {
+	if !reflect.DeepEqual(budget.Spec.Selector.MatchLabels, PodSelector(website)) ||
+		!reflect.DeepEqual(budget.OwnerReferences, wantOwner()) {
 		t.Errorf("it selects %v and is owned by %v", budget.Spec.Selector, budget.OwnerReferences)
 	}
 	for replicas, want := range map[int32]bool{0: false, 1: false, 2: true, 10: true} {

@@ -9,7 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-var testInstallation = Installation{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2", Agent: "example.com/agent:3"}
+var testInstallation = Installation{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2",
+	Agent: "example.com/agent:3"}
 
 // newWebsite returns a valid Website, changed as a test needs it.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
@@ -56,12 +57,14 @@ func TestDeploymentNameOfChildren(t *testing.T) {
 		"config map":         {DeploymentNameOfConfigMap, ConfigMapName(newWebsite(), ""), "kubia-website", true},
 		"agents' config map": {DeploymentNameOfConfigMap, AgentConfigMapName(newWebsite()), "kubia-website", true},
 		"agents' config map of a name like another": {DeploymentNameOfConfigMap, "a-nginx-agent", "a-nginx", true},
-		"an older config map":                       {DeploymentNameOfConfigMap, "kubia-website-nginx", "kubia-website", true},
-		"a name like a hash":                        {DeploymentNameOfConfigMap, "a-nginx-0123456789abcdef-nginx", "a-nginx-0123456789abcdef", true},
-		"another hash":                              {DeploymentNameOfConfigMap, "kubia-website-nginx-0123", "", false},
-		"some other service":                        {DeploymentNameOfService, "kubernetes", "", false},
-		"some other config map":                     {DeploymentNameOfConfigMap, "kube-root-ca.crt", "", false},
-		"nothing but the suffix":                    {DeploymentNameOfService, "-npsvc", "", false},
+		"an older config map": {DeploymentNameOfConfigMap, "kubia-website-nginx",
+			"kubia-website", true},
+		"a name like a hash": {DeploymentNameOfConfigMap, "a-nginx-0123456789abcdef-nginx",
+			"a-nginx-0123456789abcdef", true},
+		"another hash":           {DeploymentNameOfConfigMap, "kubia-website-nginx-0123", "", false},
+		"some other service":     {DeploymentNameOfService, "kubernetes", "", false},
+		"some other config map":  {DeploymentNameOfConfigMap, "kube-root-ca.crt", "", false},
+		"nothing but the suffix": {DeploymentNameOfService, "-npsvc", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := test.inverse(test.child)

@@ -73,7 +73,8 @@ func (l *Limit) Start(websites []*v1beta1.Website, isInProgress func(*v1beta1.We
 		if isInProgress(website) {
 			state = inProgress
 		}
-		l.set(cache.MetaObjectToName(website), entry{created: website.CreationTimestamp.Time, state: state, since: l.clock.Now()})
+		l.set(cache.MetaObjectToName(website),
+			entry{created: website.CreationTimestamp.Time, state: state, since: l.clock.Now()})
 	}
 }
 
@@ -214,9 +215,11 @@ func (l *Limit) set(key cache.ObjectName, known entry) {
 
 // Compare orders Websites by age, and those of one second by namespace and name.
 func Compare(a, b *v1beta1.Website) int {
-	return compareAge(a.CreationTimestamp.Time, cache.MetaObjectToName(a), b.CreationTimestamp.Time, cache.MetaObjectToName(b))
+	return compareAge(a.CreationTimestamp.Time, cache.MetaObjectToName(a), b.CreationTimestamp.Time,
+		cache.MetaObjectToName(b))
 }
 
 func compareAge(created time.Time, key cache.ObjectName, otherCreated time.Time, otherKey cache.ObjectName) int {
-	return cmp.Or(created.Compare(otherCreated), cmp.Compare(key.Namespace, otherKey.Namespace), cmp.Compare(key.Name, otherKey.Name))
+	return cmp.Or(created.Compare(otherCreated), cmp.Compare(key.Namespace, otherKey.Namespace),
+		cmp.Compare(key.Name, otherKey.Name))
 }

@@ -18,7 +18,8 @@ import (
 // newWebsite returns a Website whose name orders it by age: "a" is the oldest.
 func newWebsite(name string) *v1beta1.Website {
 	created := time.Unix(1_700_000_000, 0).Add(time.Duration(name[0]) * time.Minute)
-	return &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, CreationTimestamp: metav1.NewTime(created)}}
+	return &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+		CreationTimestamp: metav1.NewTime(created)}}
 }
 
 // TestLimit plays what happens to Websites: "a?" asks for the rollout of a, "a!" ends its
@@ -34,34 +35,46 @@ func TestLimit(t *testing.T) {
 		admitted, woken     string
 		pending, inProgress int
 	}{
-		"up to the limit":            {most: 2, play: "a? b? c?", admitted: "a b", pending: 1, inProgress: 2},
-		"the next when one is done":  {most: 1, play: "a? a! b? c? a. b?", admitted: "a b", woken: "b", pending: 1, inProgress: 1},
-		"the oldest first":           {most: 1, play: "a? d? c? b? a. d? b?", admitted: "a b", woken: "b", pending: 2, inProgress: 1},
-		"all that there is room for": {most: 3, play: "a? b? c? f? e? d? g? a. b.", admitted: "a b c", woken: "d d e", pending: 4, inProgress: 1},
-		"again while in progress":    {most: 1, play: "a? a! a? a! b?", admitted: "a a", pending: 1, inProgress: 1},
-		"a write that failed":        {most: 1, play: "a? b? a. b? a?", admitted: "a b", woken: "b", pending: 1, inProgress: 1},
+		"up to the limit": {most: 2, play: "a? b? c?", admitted: "a b", pending: 1, inProgress: 2},
+		"the next when one is done": {most: 1, play: "a? a! b? c? a. b?", admitted: "a b", woken: "b",
+			pending: 1, inProgress: 1},
+		"the oldest first": {most: 1, play: "a? d? c? b? a. d? b?", admitted: "a b", woken: "b",
+			pending: 2, inProgress: 1},
+		"all that there is room for": {most: 3, play: "a? b? c? f? e? d? g? a. b.", admitted: "a b c", woken: "d d e",
+			pending: 4, inProgress: 1},
+		"again while in progress": {most: 1, play: "a? a! a? a! b?", admitted: "a a", pending: 1, inProgress: 1},
+		"a write that failed": {most: 1, play: "a? b? a. b? a?", admitted: "a b", woken: "b",
+			pending: 1, inProgress: 1},
 		"one that waits is deleted":  {most: 1, play: "a? b? c? b- a. c?", admitted: "a c", woken: "c", inProgress: 1},
 		"one in progress is deleted": {most: 1, play: "a? b? a-", admitted: "a", woken: "b", pending: 1},
 		"changed by its user":        {most: 1, play: "a? b? b. a. c?", admitted: "a c", inProgress: 1},
 		"no limit":                   {most: 0, play: "a? b? c? a! b! c.", admitted: "a b c", inProgress: 2},
 
-		"that continues":                 {most: 1, play: "a? a! b? a. b? b! a! c? b. c? a. c?", admitted: "a b c", woken: "b c", inProgress: 1},
-		"that continues before the next": {most: 1, play: "a? b? a. a! b?", admitted: "a", woken: "b", pending: 1, inProgress: 1},
+		"that continues": {most: 1, play: "a? a! b? a. b? b! a! c? b. c? a. c?", admitted: "a b c",
+			woken: "b c", inProgress: 1},
+		"that continues before the next": {most: 1, play: "a? b? a. a! b?", admitted: "a", woken: "b",
+			pending: 1, inProgress: 1},
 		"that continues after too long":  {most: 1, play: "a? a. 1h a! b?", admitted: "a b", inProgress: 1},
 		"interrupted, and deleted":       {most: 1, play: "a? a. a- a! b?", admitted: "a b", inProgress: 1},
 		"interrupted, and changed again": {most: 1, play: "a? a. b? a? b. a?", admitted: "a b a", woken: "a", inProgress: 1},
 
-		"for too long":                       {most: 1, play: "a? a! b? 1h a! b? a!", admitted: "a b", woken: "b", inProgress: 1},
-		"for too long, with other templates": {most: 1, play: "a? a! b? 1h a? a! b?", admitted: "a a b", woken: "b", inProgress: 1},
-		"for too long since the start":       {most: 1, start: "Ab", play: "b? 1h a! b?", admitted: "b", woken: "b", inProgress: 1},
-		"that was not admitted":              {most: 1, play: "a! b? c! c. c!", admitted: "b", inProgress: 1},
-		"that was not there at the start":    {most: 1, start: "ab", play: "a! b?", admitted: "b", inProgress: 1},
-		"that was not admitted, and waits":   {most: 1, play: "a? b? b! a. b? b!", admitted: "a b", inProgress: 1},
+		"for too long": {most: 1, play: "a? a! b? 1h a! b? a!", admitted: "a b",
+			woken: "b", inProgress: 1},
+		"for too long, with other templates": {most: 1, play: "a? a! b? 1h a? a! b?", admitted: "a a b",
+			woken: "b", inProgress: 1},
+		"for too long since the start": {most: 1, start: "Ab", play: "b? 1h a! b?", admitted: "b",
+			woken: "b", inProgress: 1},
+		"that was not admitted":            {most: 1, play: "a! b? c! c. c!", admitted: "b", inProgress: 1},
+		"that was not there at the start":  {most: 1, start: "ab", play: "a! b?", admitted: "b", inProgress: 1},
+		"that was not admitted, and waits": {most: 1, play: "a? b? b! a. b? b!", admitted: "a b", inProgress: 1},
 
-		"started over rollouts in progress":    {most: 2, start: "ABcd", play: "c? a! b! c?", pending: 1, inProgress: 2},
-		"older ones were not reconciled yet":   {most: 2, start: "abcd", play: "d? a. d? b. d?", admitted: "d", woken: "d", inProgress: 1},
-		"an older one turns out to be settled": {most: 1, start: "ab", play: "b? a. b?", admitted: "b", woken: "b", inProgress: 1},
-		"an older one turns out to wait":       {most: 1, start: "abc", play: "c? b? a. b? b. c?", admitted: "b c", woken: "b c", inProgress: 1},
+		"started over rollouts in progress": {most: 2, start: "ABcd", play: "c? a! b! c?", pending: 1, inProgress: 2},
+		"older ones were not reconciled yet": {most: 2, start: "abcd", play: "d? a. d? b. d?", admitted: "d",
+			woken: "d", inProgress: 1},
+		"an older one turns out to be settled": {most: 1, start: "ab", play: "b? a. b?", admitted: "b",
+			woken: "b", inProgress: 1},
+		"an older one turns out to wait": {most: 1, start: "abc", play: "c? b? a. b? b. c?", admitted: "b c",
+			woken: "b c", inProgress: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var admitted, woken []string
@@ -131,12 +144,14 @@ func TestCompare(t *testing.T) {
 	younger.Name = "a"
 	same := newWebsite("b")
 	same.Namespace = "elsewhere"
-	if Compare(older, younger) >= 0 || Compare(younger, older) <= 0 || Compare(older, same) >= 0 || Compare(older, older) != 0 {
+	if Compare(older, younger) >= 0 || Compare(younger, older) <= 0 || Compare(older, same) >= 0 ||
+		Compare(older, older) != 0 {
 		t.Error("Websites are not ordered by age, then namespace and name")
 	}
 }
 
-// TestOldestOfMany: the oldest of many Websites are those that a sorted list begins with, and finding them keeps no list
+// TestOldestOfMany: the oldest of many Websites are those that a sorted list begins with, and finding them keeps no
+// list
 // of all: at the start there is one such search for each.
 func TestOldestOfMany(t *testing.T) {
 	const most = 10
@@ -145,13 +160,19 @@ func TestOldestOfMany(t *testing.T) {
 	var all []cache.ObjectName
 	for i := range 5000 {
 		key := cache.NewObjectName(fmt.Sprint(random.IntN(10)), fmt.Sprint(i))
-		l.set(key, entry{created: time.Unix(int64(random.IntN(1000)), 0), state: []state{unknown, waiting, interrupted}[random.IntN(3)]})
+		l.set(
+			key, entry{created: time.Unix(int64(random.IntN(1000)), 0),
+				state: []state{unknown, waiting, interrupted}[random.IntN(3)]},
+		)
 		all = append(all, key)
 	}
-	slices.SortFunc(all, func(a, b cache.ObjectName) int { return compareAge(l.websites[a].created, a, l.websites[b].created, b) })
+	slices.SortFunc(all, func(a, b cache.ObjectName) int {
+		return compareAge(l.websites[a].created, a, l.websites[b].created, b)
+	})
 	for running := range most + 1 {
 		var want []cache.ObjectName
-		mayWait := slices.DeleteFunc(slices.Clone(all), func(key cache.ObjectName) bool { return !l.websites[key].state.mayWait() })
+		mayWait := slices.DeleteFunc(slices.Clone(all),
+			func(key cache.ObjectName) bool { return !l.websites[key].state.mayWait() })
 		for _, key := range mayWait[:most-running] {
 			if l.websites[key].state == waiting {
 				want = append(want, key)

@@ -42,7 +42,8 @@ func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment) bo
 	// this generation, but the Deployment is not.
 	reported := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)
 	generation, ok := children.WrittenGeneration(deployment)
-	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason) || isBeingDeleted(reported))
+	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason) ||
+		isBeingDeleted(reported))
 }
 
 // isBeingDeleted reports whether the condition Progressing says that a child could not be written because it was being

@@ -29,20 +29,33 @@ func TestRequestedByUser(t *testing.T) {
 	}{
 		"nothing but the controller has changed": {},
 		"the Website has changed": {
-			tweaks: []func(*v1beta1.Website, *appsv1.Deployment){func(w *v1beta1.Website, _ *appsv1.Deployment) { w.Generation++ }},
+			tweaks: []func(*v1beta1.Website, *appsv1.Deployment){
+				func(w *v1beta1.Website, _ *appsv1.Deployment) { w.Generation++ },
+			},
+			want: true,
+		},
+		"an earlier change did not concern the Deployment": {
+			tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2")},
+		},
+		"an earlier change could not be written": {
+			tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonQuotaExceeded)},
 			want:   true,
 		},
-		"an earlier change did not concern the Deployment": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2")}},
-		"an earlier change could not be written":           {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonQuotaExceeded)}, want: true},
-		"an earlier change was written, another child not": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){progressing(v1beta1.WebsiteReasonNodePortTaken)}},
-		"an earlier change could not be written before a deletion": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), func(w *v1beta1.Website, _ *appsv1.Deployment) {
-			w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteProgressing, Status: metav1.ConditionFalse, Reason: v1beta1.WebsiteReasonRolloutInProgress}}
+		"an earlier change was written, another child not": {
+			tweaks: []func(*v1beta1.Website, *appsv1.Deployment){progressing(v1beta1.WebsiteReasonNodePortTaken)},
+		},
+		"an earlier change could not be written before a deletion": {tweaks: []func(*v1beta1.Website,
+			*appsv1.Deployment){written("2"), func(w *v1beta1.Website, _ *appsv1.Deployment) {
+			w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteProgressing, Status: metav1.ConditionFalse,
+				Reason: v1beta1.WebsiteReasonRolloutInProgress}}
 		}}, want: true},
-		"it waits already":                      {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonRolloutPending)}},
+		"it waits already": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"),
+			progressing(v1beta1.WebsiteReasonRolloutPending)}},
 		"a Deployment of before the annotation": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: v1beta1.WebsiteStatus{ObservedGeneration: 3}}
+			website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Generation: 3},
+				Status: v1beta1.WebsiteStatus{ObservedGeneration: 3}}
 			deployment := &appsv1.Deployment{}
 			progressing(v1beta1.WebsiteReasonRolloutComplete)(website, deployment)
 			written("3")(website, deployment)
@@ -59,15 +72,19 @@ func TestRequestedByUser(t *testing.T) {
 func TestInProgress(t *testing.T) {
 	progressing := func(status corev1.ConditionStatus, reason string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
-			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason}}
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: status,
+				Reason: reason}}
 		}
 	}
 	for name, test := range map[string]struct {
 		tweak func(*appsv1.Deployment)
 		want  bool
 	}{
-		"pods are replaced":   {func(*appsv1.Deployment) {}, true},
-		"not observed yet":    {func(d *appsv1.Deployment) { d.Generation++; progressing("True", "NewReplicaSetAvailable")(d) }, true},
+		"pods are replaced": {func(*appsv1.Deployment) {}, true},
+		"not observed yet": {func(d *appsv1.Deployment) {
+			d.Generation++
+			progressing("True", "NewReplicaSetAvailable")(d)
+		}, true},
 		"without a condition": {func(d *appsv1.Deployment) { d.Status.Conditions = nil }, true},
 		"complete":            {progressing("True", "NewReplicaSetAvailable"), false},
 		"complete, a pod was lost": {func(d *appsv1.Deployment) {
@@ -86,8 +103,9 @@ func TestInProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := &appsv1.Deployment{
-				ObjectMeta: metav1.ObjectMeta{Generation: 2, Annotations: map[string]string{children.LimitedRolloutAnnotation: "true"}},
-				Status:     appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2},
+				ObjectMeta: metav1.ObjectMeta{Generation: 2,
+					Annotations: map[string]string{children.LimitedRolloutAnnotation: "true"}},
+				Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2},
 			}
 			progressing("True", "ReplicaSetUpdated")(deployment)
 			test.tweak(deployment)

@@ -34,7 +34,8 @@ func (l *Limit) Hold(
 		return nil
 	}
 	after := string(wanted.Content[:])
-	requested := !workload.IsFormer(deployment) && RequestedByUser(website, deployment) && !l.Waits(cache.MetaObjectToName(website), after)
+	requested := !workload.IsFormer(deployment) && RequestedByUser(website, deployment) &&
+		!l.Waits(cache.MetaObjectToName(website), after)
 	switch {
 	case requested, ptr.Deref(website.Spec.Replicas, 1) == 0, !deployment.DeletionTimestamp.IsZero():
 	case l.Admit(website, after):

@@ -43,7 +43,8 @@ var (
 
 // obstacleOf returns what the conditions of Gateways and of the children of a Website say
 // against requests reaching the site, or nil. What is wrong comes before what is pending.
-func obstacleOf(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes []*gatewayv1.HTTPRoute) *status.Obstacle {
+func obstacleOf(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet,
+	routes []*gatewayv1.HTTPRoute) *status.Obstacle {
 	var pending *status.Obstacle
 	for _, found := range slices.Concat(gatewayObstacles(gateways), setObstacles(sets), routeObstacles(routes)) {
 		switch {
@@ -74,7 +75,8 @@ func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
 			what := fmt.Sprintf("listener %q of ListenerSet %q", listener.Name, set.Name)
 			found = append(found, obstacle(what, set.Generation, listener.Conditions, ofListener))
 		}
-		found = append(found, obstacle(fmt.Sprintf("ListenerSet %q", set.Name), set.Generation, set.Status.Conditions, ofListenerSet))
+		found = append(found, obstacle(fmt.Sprintf("ListenerSet %q", set.Name), set.Generation,
+			set.Status.Conditions, ofListenerSet))
 	}
 	return found
 }
@@ -103,7 +105,8 @@ func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
 // others stays if their controller is gone: only that removes it.
 func isSameParent(route *gatewayv1.HTTPRoute, ref, parent gatewayv1.ParentReference) bool {
 	return ref.Name == parent.Name && ptr.Deref(ref.Kind, "Gateway") == ptr.Deref(parent.Kind, "Gateway") &&
-		ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))
+		ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace,
+			gatewayv1.Namespace(route.Namespace))
 }
 
 // obstacle returns the first expectation that conditions do not meet, or nil. A condition
@@ -122,7 +125,8 @@ func obstacle(what string, generation int64, conditions []metav1.Condition, expe
 			if message == "" {
 				message = condition.Reason
 			}
-			return &status.Obstacle{Reason: e.reason, Message: fmt.Sprintf("%s has the condition %s=%s: %s", what, e.condition, condition.Status, message)}
+			return &status.Obstacle{Reason: e.reason, Message: fmt.Sprintf("%s has the condition %s=%s: %s", what, e.condition,
+				condition.Status, message)}
 		}
 	}
 	return nil
@@ -136,9 +140,11 @@ func ingressObstacle(ingress *networkingv1.Ingress) *status.Obstacle {
 		return nil
 	case ingress.Spec.IngressClassName == nil:
 		return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
-			Message: fmt.Sprintf("Ingress %q has no class, and the cluster no default: set spec.routing, or --default-gateway or --default-ingress-class of website-controller", ingress.Name)}
+			Message: fmt.Sprintf("Ingress %q has no class, and the cluster no default: set spec.routing, or --default-gateway "+
+				"or --default-ingress-class of website-controller", ingress.Name)}
 	default:
 		return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
-			Message: fmt.Sprintf("Ingress %q has no address yet: the controller of the IngressClass %q sets it", ingress.Name, *ingress.Spec.IngressClassName)}
+			Message: fmt.Sprintf("Ingress %q has no address yet: the controller of the IngressClass %q sets it", ingress.Name,
+				*ingress.Spec.IngressClassName)}
 	}
 }

@@ -20,7 +20,8 @@ func conditions(kinds ...string) []metav1.Condition {
 		if isFalse {
 			status = metav1.ConditionFalse
 		}
-		conditions = append(conditions, metav1.Condition{Type: name, Status: status, Reason: "Tested", Message: "words of " + name, ObservedGeneration: 2})
+		conditions = append(conditions, metav1.Condition{Type: name, Status: status, Reason: "Tested",
+			Message: "words of " + name, ObservedGeneration: 2})
 	}
 	return conditions
 }
@@ -35,19 +36,28 @@ func TestObstacle(t *testing.T) {
 		reason, message         string
 		pending                 bool
 	}{
-		"none":                   {},
-		"Gateway without status": {gateway: []metav1.Condition{}, reason: v1beta1.WebsiteReasonRoutePending, message: `Gateway "edge" of namespace "infra" has no current condition Accepted`, pending: true},
-		"Gateway not programmed": {gateway: conditions("Accepted", "!Programmed"), reason: v1beta1.WebsiteReasonGatewayNotProgrammed, message: "words of Programmed"},
-		"set not allowed":        {set: conditions("!Accepted"), reason: v1beta1.WebsiteReasonRouteNotAccepted, message: `ListenerSet "site"`},
-		"listener in conflict":   {set: conditions("!Accepted"), listener: conditions("Conflicted", "ResolvedRefs", "Accepted"), reason: v1beta1.WebsiteReasonListenerConflicted, message: `listener "https.a.example.com"`},
-		"certificate missing":    {listener: conditions("!Conflicted", "!ResolvedRefs"), reason: v1beta1.WebsiteReasonReferencesNotResolved, message: "words of ResolvedRefs"},
-		"route without parents":  {noParents: true, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
-		"former parent":          {formerParent: true},
-		"only a former parent":   {noParents: true, formerParent: true, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
-		"route of before":        {route: old, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
-		"route not accepted":     {route: conditions("!Accepted", "ResolvedRefs"), reason: v1beta1.WebsiteReasonRouteNotAccepted, message: `HTTPRoute "site"`},
-		"Service not found":      {route: conditions("Accepted", "!ResolvedRefs"), reason: v1beta1.WebsiteReasonReferencesNotResolved},
-		"wrong before pending":   {gateway: []metav1.Condition{}, route: conditions("!Accepted"), reason: v1beta1.WebsiteReasonRouteNotAccepted},
+		"none": {},
+		"Gateway without status": {gateway: []metav1.Condition{}, reason: v1beta1.WebsiteReasonRoutePending,
+			message: `Gateway "edge" of namespace "infra" has no current condition Accepted`, pending: true},
+		"Gateway not programmed": {gateway: conditions("Accepted", "!Programmed"),
+			reason: v1beta1.WebsiteReasonGatewayNotProgrammed, message: "words of Programmed"},
+		"set not allowed": {set: conditions("!Accepted"), reason: v1beta1.WebsiteReasonRouteNotAccepted,
+			message: `ListenerSet "site"`},
+		"listener in conflict": {set: conditions("!Accepted"), listener: conditions("Conflicted", "ResolvedRefs",
+			"Accepted"), reason: v1beta1.WebsiteReasonListenerConflicted, message: `listener "https.a.example.com"`},
+		"certificate missing": {listener: conditions("!Conflicted", "!ResolvedRefs"),
+			reason: v1beta1.WebsiteReasonReferencesNotResolved, message: "words of ResolvedRefs"},
+		"route without parents": {noParents: true, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
+		"former parent":         {formerParent: true},
+		"only a former parent": {noParents: true, formerParent: true,
+			reason: v1beta1.WebsiteReasonRoutePending, pending: true},
+		"route of before": {route: old, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
+		"route not accepted": {route: conditions("!Accepted", "ResolvedRefs"),
+			reason: v1beta1.WebsiteReasonRouteNotAccepted, message: `HTTPRoute "site"`},
+		"Service not found": {route: conditions("Accepted", "!ResolvedRefs"),
+			reason: v1beta1.WebsiteReasonReferencesNotResolved},
+		"wrong before pending": {gateway: []metav1.Condition{}, route: conditions("!Accepted"),
+			reason: v1beta1.WebsiteReasonRouteNotAccepted},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,20 +71,27 @@ func TestObstacle(t *testing.T) {
 			gateway.Status.Conditions = or(test.gateway, "Accepted", "Programmed")
 			set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Name: "site", Generation: 2}}
 			set.Status.Conditions = or(test.set, "Accepted")
-			set.Status.Listeners = []gatewayv1.ListenerEntryStatus{{Name: "https.a.example.com", Conditions: or(test.listener, "ResolvedRefs", "Accepted")}}
+			set.Status.Listeners = []gatewayv1.ListenerEntryStatus{
+				{Name: "https.a.example.com", Conditions: or(test.listener, "ResolvedRefs", "Accepted")},
+			}
 			route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "site", Generation: 2}}
 			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: "edge", SectionName: new(gatewayv1.SectionName("https"))}}
 			if !test.noParents {
-				parent := gatewayv1.ParentReference{Kind: new(gatewayv1.Kind("Gateway")), Namespace: new(gatewayv1.Namespace("infra")), Name: "edge"}
-				route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: parent, Conditions: or(test.route, "Accepted", "ResolvedRefs")}}
+				parent := gatewayv1.ParentReference{Kind: new(gatewayv1.Kind("Gateway")),
+					Namespace: new(gatewayv1.Namespace("infra")), Name: "edge"}
+				route.Status.Parents = []gatewayv1.RouteParentStatus{
+					{ParentRef: parent, Conditions: or(test.route, "Accepted", "ResolvedRefs")},
+				}
 			}
 			if test.formerParent {
-				former := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{Name: "former"}, Conditions: conditions("!Accepted")}
+				former := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{Name: "former"},
+					Conditions: conditions("!Accepted")}
 				route.Status.Parents = append(route.Status.Parents, former)
 			}
 			found := obstacleOf([]*gatewayv1.Gateway{gateway}, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
 			switch {
-			case found == nil && test.reason != "", found != nil && (found.Reason != test.reason || found.Pending != test.pending || !strings.Contains(found.Message, test.message)):
+			case found == nil && test.reason != "", found != nil &&
+				(found.Reason != test.reason || found.Pending != test.pending || !strings.Contains(found.Message, test.message)):
 				t.Errorf("obstacle %+v, want %s (%q), pending %t", found, test.reason, test.message, test.pending)
 			}
 		})
@@ -87,7 +104,8 @@ func TestIngressObstacle(t *testing.T) {
 		t.Errorf("without a class: %+v", found)
 	}
 	ingress.Spec.IngressClassName = new("nginx")
-	if found := ingressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no address") {
+	if found := ingressObstacle(ingress); found == nil || !found.Pending ||
+		!strings.Contains(found.Message, "no address") {
 		t.Errorf("without an address: %+v", found)
 	}
 	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "10.0.0.1"}}

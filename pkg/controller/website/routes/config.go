@@ -93,7 +93,8 @@ func New(config Config, of Controller) *Routes {
 			Changed: func(key cache.ObjectName) { of.Queue.Enqueue(key) },
 			Clock:   of.Clock, Resolver: config.Resolver, Dial: config.Dial,
 		}),
-		defaults: config.Defaults, websites: of.Websites, children: of.Children, events: of.Events, queue: of.Queue, clock: of.Clock,
+		defaults: config.Defaults, websites: of.Websites, children: of.Children, events: of.Events, queue: of.Queue,
+		clock:        of.Clock,
 		enqueueOwner: of.EnqueueOwner,
 	}
 	r.router = newRouter(config.Watch, of.ChildHandler, r.gatewayHandler(), r.enqueueRouted)

@@ -44,7 +44,8 @@ func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContex
 	api := servedAPI{ListenerSets: serves(listenerSets)}
 	for _, resource := range []string{gateways, httpRoutes} {
 		if !serves(resource) {
-			api.Missing = fmt.Sprintf("the cluster serves no %s in %s: install all definitions of Gateway API", resource, gatewayv1.GroupVersion)
+			api.Missing = fmt.Sprintf("the cluster serves no %s in %s: install all definitions of Gateway API", resource,
+				gatewayv1.GroupVersion)
 		}
 	}
 	return api, nil
@@ -64,7 +65,8 @@ func withoutV1(ctx context.Context, client discovery.DiscoveryInterfaceWithConte
 		for _, version := range group.Versions {
 			versions = append(versions, version.Version)
 		}
-		return servedAPI{Missing: fmt.Sprintf("the cluster serves Gateway API in %s, not in v1: install a later release", strings.Join(versions, ", "))}, nil
+		return servedAPI{Missing: fmt.Sprintf("the cluster serves Gateway API in %s, not in v1: install a later release",
+			strings.Join(versions, ", "))}, nil
 	}
 	return servedAPI{Missing: "the cluster does not serve Gateway API: install its definitions"}, nil
 }

@@ -28,15 +28,17 @@ func TestDiscover(t *testing.T) {
 		"all":           {served: serving("v1", "gateways", "httproutes", "listenersets"), sets: true},
 		"an earlier v1": {served: serving("v1", "gateways", "httproutes")},
 		"half":          {served: serving("v1", "gateways"), missing: "serves no httproutes"},
-		"only v1beta1":  {served: serving("v1beta1", "gateways", "httproutes"), missing: "serves Gateway API in v1beta1, not in v1"},
-		"none":          {served: &metav1.APIResourceList{GroupVersion: "v1"}, missing: "does not serve Gateway API"},
+		"only v1beta1": {served: serving("v1beta1", "gateways", "httproutes"),
+			missing: "serves Gateway API in v1beta1, not in v1"},
+		"none": {served: &metav1.APIResourceList{GroupVersion: "v1"}, missing: "does not serve Gateway API"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			client := kubefake.NewClientset()
 			client.Resources = []*metav1.APIResourceList{test.served}
 			api, err := discover(t.Context(), discovery.ToDiscoveryInterfaceWithContext(client.Discovery()))
-			if err != nil || api.ListenerSets != test.sets || (api.Missing == "") != (test.missing == "") || !strings.Contains(api.Missing, test.missing) {
+			if err != nil || api.ListenerSets != test.sets || (api.Missing == "") != (test.missing == "") ||
+				!strings.Contains(api.Missing, test.missing) {
 				t.Errorf("discovered %+v (%v), want %q missing and ListenerSets %t", api, err, test.missing, test.sets)
 			}
 		})

@@ -113,9 +113,10 @@ func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
 	queued := sets.New[cache.ObjectName]()
 	for _, host := range contestedHosts(before, after) {
 		// The index may show a later state of this Website, whose event follows.
-		rivals := slices.DeleteFunc(children.Indexed[*v1beta1.Website](r.websites, byHost, host), func(website *v1beta1.Website) bool {
-			return website.Namespace == this.Namespace && website.Name == this.Name
-		})
+		rivals := slices.DeleteFunc(children.Indexed[*v1beta1.Website](r.websites, byHost, host),
+			func(website *v1beta1.Website) bool {
+				return website.Namespace == this.Namespace && website.Name == this.Name
+			})
 		oldest := oldestOf(rivals)
 		former, holder := holderWith(oldest, before, host), holderWith(oldest, after, host)
 		if former != nil && holder != nil && former.UID == holder.UID {
@@ -123,7 +124,8 @@ func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
 		}
 		for _, rival := range rivals {
 			// The status of Websites of other namespaces does not say which one has the host.
-			if key := cache.MetaObjectToName(rival); !queued.Has(key) && (isIn(former, rival.Namespace) || isIn(holder, rival.Namespace)) {
+			if key := cache.MetaObjectToName(rival); !queued.Has(key) &&
+				(isIn(former, rival.Namespace) || isIn(holder, rival.Namespace)) {
 				queued.Insert(key)
 				r.queue.Enqueue(key)
 			}
@@ -155,7 +157,8 @@ func contestedHosts(before, after *v1beta1.Website) []string {
 
 // claimsHost reports whether a Website has a host unless an older one claims it. It may be nil.
 func claimsHost(website *v1beta1.Website, host string) bool {
-	return website != nil && website.DeletionTimestamp.IsZero() && slices.ContainsFunc(website.Spec.Hosts, func(h v1beta1.WebsiteHost) bool { return h.Name == host })
+	return website != nil && website.DeletionTimestamp.IsZero() &&
+		slices.ContainsFunc(website.Spec.Hosts, func(h v1beta1.WebsiteHost) bool { return h.Name == host })
 }
 
 // holderWith returns which of two Websites has a host, the oldest of its rivals or this one, or nil.

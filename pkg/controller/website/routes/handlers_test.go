@@ -33,7 +33,8 @@ func newRouteHandlers(t *testing.T, defaults Defaults, websites ...*v1beta1.Webs
 	t.Helper()
 	index, kube := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(defaults)), fake.NewClientset()
 	work := queue.New(clock.RealClock{})
-	watched := WatchConfig{Discovery: discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()), Gateway: gatewayfake.NewClientset(), Kube: kube}
+	watched := WatchConfig{Discovery: discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()),
+		Gateway: gatewayfake.NewClientset(), Kube: kube}
 	h := &routeHandlers{T: t, Routes: New(Config{Watch: watched, Defaults: defaults}, Controller{
 		Websites: index, Queue: work, Clock: clock.RealClock{}, ChildHandler: cache.ResourceEventHandlerFuncs{},
 		EnqueueOwner: func(child metav1.Object, p queue.Priority) {
@@ -87,7 +88,8 @@ func hosted(namespace, name string, age int, hosts ...string) *v1beta1.Website {
 func TestGatewayEvents(t *testing.T) {
 	const host = "a.example.com"
 	through := func(website *v1beta1.Website, namespace, gateway string) *v1beta1.Website {
-		website.Spec.Routing.ParentRefs = append(website.Spec.Routing.ParentRefs, v1beta1.ParentReference{Namespace: namespace, Name: gateway})
+		website.Spec.Routing.ParentRefs = append(website.Spec.Routing.ParentRefs,
+			v1beta1.ParentReference{Namespace: namespace, Name: gateway})
 		return website
 	}
 	byClass := hosted("a", "class", 1, host)
@@ -101,7 +103,8 @@ func TestGatewayEvents(t *testing.T) {
 		through(through(hosted("d", "two", 1, host), "", "edge"), "a", "edge"))
 	if err := h.Stores().HTTPRoutes.Add(&gatewayv1.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "moved", OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: resources.Kind, Name: "moved", UID: moved.UID, Controller: ptr.To(true)}}},
+			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: resources.Kind, Name: "moved", UID: moved.UID,
+			Controller: ptr.To(true)}}},
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{
 			Namespace: ptr.To(gatewayv1.Namespace("c")), Name: "before"}}}},
 	}); err != nil {
@@ -117,7 +120,8 @@ func TestGatewayEvents(t *testing.T) {
 		{"a", "public", ""},
 		{"tenant", "edited", ""},
 	} {
-		gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: test.name, Generation: 1}}
+		gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace,
+			Name: test.name, Generation: 1}}
 		changed := gateway.DeepCopy()
 		changed.Generation = 2
 		for event, send := range map[string]func(){
@@ -156,23 +160,34 @@ func TestRivals(t *testing.T) {
 		rivals []*v1beta1.Website
 		want   string
 	}{
-		"the holder gives it up":                {hosted("a", "w", 9, x, y), hosted("a", "w", 9, y), []*v1beta1.Website{hosted("a", "r", 5, x, y), hosted("a", "s", 4, x, y)}, "a/r a/s"},
-		"the holder is deleted":                 {hosted("a", "w", 9, x), nil, []*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
-		"the holder is being deleted":           {hosted("a", "w", 9, x), deleting(hosted("a", "w", 9, x)), []*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
-		"and then it is gone":                   {deleting(hosted("a", "w", 9, x)), nil, []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
-		"the holder is replaced by a young one": {hosted("a", "w", 9, x), again(hosted("a", "w", 9, x)), []*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
-		"an older one claims it":                {hosted("a", "w", 9), hosted("a", "w", 9, x), []*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
-		"an older one is created":               {nil, hosted("a", "w", 9, x), []*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
+		"the holder gives it up": {hosted("a", "w", 9, x, y), hosted("a", "w", 9, y),
+			[]*v1beta1.Website{hosted("a", "r", 5, x, y), hosted("a", "s", 4, x, y)}, "a/r a/s"},
+		"the holder is deleted": {hosted("a", "w", 9, x), nil,
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
+		"the holder is being deleted": {hosted("a", "w", 9, x), deleting(hosted("a", "w", 9, x)),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
+		"and then it is gone": {deleting(hosted("a", "w", 9, x)), nil,
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
+		"the holder is replaced by a young one": {hosted("a", "w", 9, x), again(hosted("a", "w", 9, x)),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
+		"an older one claims it": {hosted("a", "w", 9), hosted("a", "w", 9, x),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
+		"an older one is created": {nil, hosted("a", "w", 9, x),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, "a/r"},
 		"an older one is created elsewhere": {nil, hosted("b", "w", 9, x),
 			[]*v1beta1.Website{hosted("a", "r", 5, x), hosted("a", "s", 4, x), hosted("c", "stranger", 4, x)}, "a/r a/s"},
 		"the holder elsewhere gives it up": {hosted("b", "w", 9, x), hosted("b", "w", 9),
 			[]*v1beta1.Website{hosted("a", "r", 5, x), hosted("c", "stranger", 4, x)}, "a/r"},
-		"a younger one claims it":       {hosted("a", "w", 1), hosted("a", "w", 1, x), []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
-		"a younger one gives it up":     {hosted("a", "w", 1, x), hosted("a", "w", 1), []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
-		"a younger one is deleted":      {hosted("a", "w", 1, x), nil, []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
-		"a younger one is created":      {nil, hosted("a", "w", 1, x), []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
-		"older than one being deleted":  {nil, hosted("a", "w", 1, x), []*v1beta1.Website{deleting(hosted("a", "r", 5, x)), hosted("a", "s", 0, x)}, "a/r a/s"},
-		"the holder gets one more host": {hosted("a", "w", 9, x), hosted("a", "w", 9, x, "z.example.com"), []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
+		"a younger one claims it": {hosted("a", "w", 1), hosted("a", "w", 1, x),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
+		"a younger one gives it up": {hosted("a", "w", 1, x), hosted("a", "w", 1),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
+		"a younger one is deleted": {hosted("a", "w", 1, x), nil, []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
+		"a younger one is created": {nil, hosted("a", "w", 1, x), []*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
+		"older than one being deleted": {nil, hosted("a", "w", 1, x),
+			[]*v1beta1.Website{deleting(hosted("a", "r", 5, x)), hosted("a", "s", 0, x)}, "a/r a/s"},
+		"the holder gets one more host": {hosted("a", "w", 9, x), hosted("a", "w", 9, x, "z.example.com"),
+			[]*v1beta1.Website{hosted("a", "r", 5, x)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newRouteHandlers(t, Defaults{}, test.rivals...)

@@ -25,19 +25,22 @@ func TestHandover(t *testing.T) {
 	routeOf := func(website *v1beta1.Website, accepted metav1.ConditionStatus) *gatewayv1.HTTPRoute {
 		controls := true
 		route := &gatewayv1.HTTPRoute{
-			ObjectMeta: metav1.ObjectMeta{Namespace: website.Namespace, Name: website.Name, Generation: 1, OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: website.Name, UID: website.UID, Controller: &controls,
-			}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: website.Namespace, Name: website.Name, Generation: 1,
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: website.Name, UID: website.UID,
+					Controller: &controls,
+				}}},
 			Spec: gatewayv1.HTTPRouteSpec{
 				CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "public"}}},
 				Hostnames:       []gatewayv1.Hostname{host},
 			},
 		}
 		if accepted != "" {
-			route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}, Conditions: []metav1.Condition{
-				{Type: string(gatewayv1.RouteConditionAccepted), Status: accepted, ObservedGeneration: 1},
-				{Type: string(gatewayv1.RouteConditionResolvedRefs), Status: metav1.ConditionTrue, ObservedGeneration: 1},
-			}}}
+			route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"},
+				Conditions: []metav1.Condition{
+					{Type: string(gatewayv1.RouteConditionAccepted), Status: accepted, ObservedGeneration: 1},
+					{Type: string(gatewayv1.RouteConditionResolvedRefs), Status: metav1.ConditionTrue, ObservedGeneration: 1},
+				}}}
 		}
 		return route
 	}
@@ -55,12 +58,14 @@ func TestHandover(t *testing.T) {
 		after     time.Duration
 		waits     bool
 	}{
-		"no Website gets it":                {},
-		"another one gets it":               {heir: websiteIn("heir", host), waits: true},
-		"its route is pending":              {heir: websiteIn("heir", host), hasRoute: true, waits: true},
-		"its route is rejected":             {heir: websiteIn("heir", host), hasRoute: true, accepted: metav1.ConditionFalse, waits: true},
-		"its route is accepted":             {heir: websiteIn("heir", host), hasRoute: true, accepted: metav1.ConditionTrue},
-		"a route elsewhere with its UID":    {heir: websiteIn("heir", host), hasRoute: true, elsewhere: "third", accepted: metav1.ConditionTrue, waits: true},
+		"no Website gets it":   {},
+		"another one gets it":  {heir: websiteIn("heir", host), waits: true},
+		"its route is pending": {heir: websiteIn("heir", host), hasRoute: true, waits: true},
+		"its route is rejected": {heir: websiteIn("heir", host), hasRoute: true,
+			accepted: metav1.ConditionFalse, waits: true},
+		"its route is accepted": {heir: websiteIn("heir", host), hasRoute: true, accepted: metav1.ConditionTrue},
+		"a route elsewhere with its UID": {heir: websiteIn("heir", host), hasRoute: true, elsewhere: "third",
+			accepted: metav1.ConditionTrue, waits: true},
 		"another one gets another host":     {heir: websiteIn("heir", "www.example.com")},
 		"its route is never accepted":       {heir: websiteIn("heir", host), after: handoverLimit},
 		"its route is not accepted in time": {heir: websiteIn("heir", host), after: handoverLimit - time.Second, waits: true},
@@ -89,7 +94,8 @@ func TestHandover(t *testing.T) {
 				route.Namespace = cmp.Or(test.elsewhere, route.Namespace)
 				add(stores.HTTPRoutes, route)
 			}
-			r, since := &Routes{websites: index, children: &children.Children{}, clock: clock, queue: queue.New(clock)}, &time.Time{}
+			r, since := &Routes{websites: index, children: &children.Children{}, clock: clock, queue: queue.New(clock)},
+				&time.Time{}
 			r.children.AddRoutes(fake.NewClientset(), gatewayfake.NewClientset(), stores, children.Owners{})
 			first := r.handsOver(website, nil, since)
 			clock.Step(test.after)

@@ -55,15 +55,18 @@ func TestIsStarting(t *testing.T) {
 		routed     []metav1.ConditionStatus
 		want       bool
 	}{
-		"no Deployment yet":                  {nil, nil, true},
-		"no pod is available":                {available(0), []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown}, true},
-		"a pod is available":                 {available(1), []metav1.ConditionStatus{metav1.ConditionFalse}, false},
-		"the pods of a routed site are gone": {available(0), []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue}, false},
+		"no Deployment yet": {nil, nil, true},
+		"no pod is available": {available(0),
+			[]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown}, true},
+		"a pod is available": {available(1), []metav1.ConditionStatus{metav1.ConditionFalse}, false},
+		"the pods of a routed site are gone": {available(0),
+			[]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite()
 			for _, routed := range test.routed {
-				website.Status.Hosts = append(website.Status.Hosts, v1beta1.WebsiteHostStatus{Conditions: []metav1.Condition{{Type: v1beta1.HostRouted, Status: routed}}})
+				website.Status.Hosts = append(website.Status.Hosts,
+					v1beta1.WebsiteHostStatus{Conditions: []metav1.Condition{{Type: v1beta1.HostRouted, Status: routed}}})
 			}
 			if got := isStarting(&status.Input{Website: website, Deployment: test.deployment}); got != test.want {
 				t.Errorf("got %t", got)

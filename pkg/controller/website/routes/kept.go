@@ -54,19 +54,24 @@ func isPlainIngress(ingress *networkingv1.Ingress) bool { return len(ingress.Spe
 
 // isPlain returns what reports whether an HTTPRoute may serve its hosts without TLS: at a Gateway, unless it names a
 // listener with TLS. The listeners of ListenerSets that serve have TLS.
-func isPlain(gatewayOf func(namespace, name string) (gateway *gatewayv1.Gateway, watched bool)) func(*gatewayv1.HTTPRoute) bool {
+func isPlain(
+	gatewayOf func(namespace, name string) (gateway *gatewayv1.Gateway, watched bool),
+) func(*gatewayv1.HTTPRoute) bool {
 	return func(route *gatewayv1.HTTPRoute) bool {
-		return !resources.IsRedirectToHTTPS(route.Name) && slices.ContainsFunc(route.Spec.ParentRefs, func(parent gatewayv1.ParentReference) bool {
-			if ptr.Deref(parent.Kind, "Gateway") != "Gateway" {
-				return false
-			}
-			gateway, watched := gatewayOf(string(ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))), string(parent.Name))
-			if gateway == nil {
-				return !watched // Where there is none, nothing is served.
-			}
-			return !slices.ContainsFunc(gateway.Spec.Listeners, func(listener gatewayv1.Listener) bool {
-				return parent.SectionName != nil && listener.Name == *parent.SectionName && listener.Protocol == gatewayv1.HTTPSProtocolType
+		return !resources.IsRedirectToHTTPS(route.Name) &&
+			slices.ContainsFunc(route.Spec.ParentRefs, func(parent gatewayv1.ParentReference) bool {
+				if ptr.Deref(parent.Kind, "Gateway") != "Gateway" {
+					return false
+				}
+				gateway, watched := gatewayOf(string(ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))),
+					string(parent.Name))
+				if gateway == nil {
+					return !watched // Where there is none, nothing is served.
+				}
+				return !slices.ContainsFunc(gateway.Spec.Listeners, func(listener gatewayv1.Listener) bool {
+					return parent.SectionName != nil && listener.Name == *parent.SectionName &&
+						listener.Protocol == gatewayv1.HTTPSProtocolType
+				})
 			})
-		})
 	}
 }

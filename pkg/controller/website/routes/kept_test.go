@@ -16,17 +16,25 @@ import (
 func TestNamesWithHosts(t *testing.T) {
 	hostname := gatewayv1.Hostname("a.example.com")
 	meta := metav1.ObjectMeta{Name: "of-a"}
-	ingresses := []*networkingv1.Ingress{{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}}}
-	routes := []*gatewayv1.HTTPRoute{{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}}}
-	sets := []*gatewayv1.ListenerSet{{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}}}
-	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil, "a.example.com, which another Website has got": nil} {
+	ingresses := []*networkingv1.Ingress{
+		{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}},
+	}
+	routes := []*gatewayv1.HTTPRoute{
+		{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}},
+	}
+	sets := []*gatewayv1.ListenerSet{
+		{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}},
+	}
+	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil,
+		"a.example.com, which another Website has got": nil} {
 		host, _, isTaken := strings.Cut(host, ",")
 		kept := keptHosts{obstructed: []string{host}}
 		if isTaken {
 			kept.taken = map[string]string{host: "another Website"}
 		}
 		for kind, got := range map[string][]string{
-			"Ingress": namesWithHosts(ingresses, hostsOfIngress, kept), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, kept),
+			"Ingress":     namesWithHosts(ingresses, hostsOfIngress, kept),
+			"HTTPRoute":   namesWithHosts(routes, httpRouteHosts, kept),
 			"ListenerSet": namesWithHosts(sets, listenerSetHosts, kept),
 		} {
 			if !slices.Equal(got, want) {
@@ -63,16 +71,22 @@ func TestIsPlain(t *testing.T) {
 		parents []gatewayv1.ParentReference
 		want    bool
 	}{
-		"a whole Gateway":                 {parents: []gatewayv1.ParentReference{gateway("infra", "")}, want: true},
-		"a listener with TLS":             {parents: []gatewayv1.ParentReference{gateway("infra", "https")}},
-		"one with TLS and one without":    {parents: []gatewayv1.ParentReference{gateway("infra", "https"), gateway("infra", "http")}, want: true},
-		"a listener that is gone":         {parents: []gatewayv1.ParentReference{gateway("infra", "gone")}, want: true},
-		"a Gateway that is gone":          {parents: []gatewayv1.ParentReference{gateway("", "")}},
-		"a Gateway that is not watched":   {parents: []gatewayv1.ParentReference{gateway("other", "https")}, want: true},
-		"a ListenerSet":                   {parents: []gatewayv1.ParentReference{{Kind: ptr.To[gatewayv1.Kind]("ListenerSet"), Name: "kubia-website"}}},
-		"a redirect to https":             {route: "kubia-website.https", parents: []gatewayv1.ParentReference{gateway("infra", "http")}},
-		"a redirect to another port":      {route: "kubia-website.1.https-8443", parents: []gatewayv1.ParentReference{gateway("infra", "http")}},
-		"a redirect of the host, as HTTP": {route: "kubia-website.canonical", parents: []gatewayv1.ParentReference{gateway("infra", "")}, want: true},
+		"a whole Gateway":     {parents: []gatewayv1.ParentReference{gateway("infra", "")}, want: true},
+		"a listener with TLS": {parents: []gatewayv1.ParentReference{gateway("infra", "https")}},
+		"one with TLS and one without": {parents: []gatewayv1.ParentReference{gateway("infra", "https"),
+			gateway("infra", "http")}, want: true},
+		"a listener that is gone":       {parents: []gatewayv1.ParentReference{gateway("infra", "gone")}, want: true},
+		"a Gateway that is gone":        {parents: []gatewayv1.ParentReference{gateway("", "")}},
+		"a Gateway that is not watched": {parents: []gatewayv1.ParentReference{gateway("other", "https")}, want: true},
+		"a ListenerSet": {
+			parents: []gatewayv1.ParentReference{{Kind: ptr.To[gatewayv1.Kind]("ListenerSet"), Name: "kubia-website"}},
+		},
+		"a redirect to https": {route: "kubia-website.https",
+			parents: []gatewayv1.ParentReference{gateway("infra", "http")}},
+		"a redirect to another port": {route: "kubia-website.1.https-8443",
+			parents: []gatewayv1.ParentReference{gateway("infra", "http")}},
+		"a redirect of the host, as HTTP": {route: "kubia-website.canonical",
+			parents: []gatewayv1.ParentReference{gateway("infra", "")}, want: true},
 	} {
 		route := &gatewayv1.HTTPRoute{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: cmp.Or(test.route, "kubia-website")},

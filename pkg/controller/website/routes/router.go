@@ -56,8 +56,10 @@ func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHan
 	}
 	api, namespace := config.Gateway.GatewayV1(), config.Namespace
 	r.httpRoutes = child(httpRoutes, &gatewayv1.HTTPRoute{}, sourceOf(api.HTTPRoutes(namespace)), httpRouteIndexers())
-	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, sourceOf(api.ListenerSets(namespace)), children.IndexByOwner())
-	r.ingresses = child(ingresses, &networkingv1.Ingress{}, sourceOf(config.Kube.NetworkingV1().Ingresses(namespace)), children.IndexByOwner())
+	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, sourceOf(api.ListenerSets(namespace)),
+		children.IndexByOwner())
+	r.ingresses = child(ingresses, &networkingv1.Ingress{}, sourceOf(config.Kube.NetworkingV1().Ingresses(namespace)),
+		children.IndexByOwner())
 	r.ingresses.streams = config.Kube
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
@@ -80,7 +82,8 @@ func gatewayNamespaces(config WatchConfig) []string {
 
 // stores returns the caches of the children.
 func (r *router) stores() children.RouteStores {
-	return children.RouteStores{HTTPRoutes: r.httpRoutes.store, ListenerSets: r.listenerSets.store, Ingresses: r.ingresses.store}
+	return children.RouteStores{HTTPRoutes: r.httpRoutes.store, ListenerSets: r.listenerSets.store,
+		Ingresses: r.ingresses.store}
 }
 
 // want has the router begin: a Website has hosts. It may be called any number of times.

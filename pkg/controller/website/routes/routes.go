@@ -26,7 +26,8 @@ func hasRoutes(website *v1beta1.Website) bool {
 
 // holdsRoutes reports whether the caches show routes of a Website.
 func (r *Routes) holdsRoutes(website *v1beta1.Website) bool {
-	return len(r.children.HTTPRoutes.Of(website)) > 0 || len(r.children.ListenerSets.Of(website)) > 0 || len(r.children.Ingresses.Of(website)) > 0
+	return len(r.children.HTTPRoutes.Of(website)) > 0 || len(r.children.ListenerSets.Of(website)) > 0 ||
+		len(r.children.Ingresses.Of(website)) > 0
 }
 
 // Concern reports whether a Website has routes, or is to have some. Routes may be nil: then none has.
@@ -52,7 +53,8 @@ func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *t
 		return nil
 	case len(website.Spec.Hosts) > 0 && !r.hasService(found):
 		// Routes to a Service of this name could lead to one of another owner.
-		found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: "there is no Service to route to"}
+		found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten,
+			Message: "there is no Service to route to"}
 		return nil
 	}
 	held, taken := r.heldHosts(website)
@@ -82,7 +84,8 @@ func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *t
 // hasService reports whether there is a Service to route to. One that could not be updated is one.
 func (r *Routes) hasService(found *status.Input) bool {
 	return found.Service != nil ||
-		found.Deployment != nil && !found.ServiceTaken && r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
+		found.Deployment != nil && !found.ServiceTaken &&
+			r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
 }
 
 // applyRoutes writes the children that route hosts in one way, and removes those of others. missing is why a Gateway of
@@ -145,7 +148,8 @@ func (w writtenRoutes) obstacle(way way) *status.Obstacle {
 }
 
 // writeRoutes writes listeners before the routes that name them.
-func (r *Routes) writeRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes) (written writtenRoutes, p *problem.Problem) {
+func (r *Routes) writeRoutes(ctx context.Context, website *v1beta1.Website,
+	desired desiredRoutes) (written writtenRoutes, p *problem.Problem) {
 	for _, set := range desired.listenerSets {
 		applied, p := ensureRoute(ctx, r, website, r.children.ListenerSets, set)
 		if p != nil {
@@ -166,7 +170,8 @@ func (r *Routes) writeRoutes(ctx context.Context, website *v1beta1.Website, desi
 	return written, p
 }
 
-func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, r *Routes, website *v1beta1.Website, kind *children.Several[T, A], desired A) (T, *problem.Problem) {
+func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, r *Routes,
+	website *v1beta1.Website, kind *children.Several[T, A], desired A) (T, *problem.Problem) {
 	child, done, p := kind.Ensure(ctx, website, desired)
 	if p != nil {
 		return child, p
@@ -179,19 +184,24 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 // deleteRoutes removes the children that route hosts, except those that are desired and those of
 // obstructed hosts: what routed these before stays until what is desired does. Routes go before the
 // listeners that they name.
-func (r *Routes) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, kept keptHosts) *problem.Problem {
+func (r *Routes) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes,
+	kept keptHosts) *problem.Problem {
 	ingresses, httpRoutes := r.children.Ingresses.Of(website), r.children.HTTPRoutes.Of(website)
 	if resources.RedirectsToHTTPS(website) {
-		ingresses, httpRoutes = slices.DeleteFunc(ingresses, isPlainIngress), slices.DeleteFunc(httpRoutes, isPlain(r.router.gateway))
+		ingresses, httpRoutes = slices.DeleteFunc(ingresses, isPlainIngress),
+			slices.DeleteFunc(httpRoutes, isPlain(r.router.gateway))
 	}
 	for _, kind := range []struct {
 		fmt.Stringer
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(ingresses, hostsOfIngress, kept)...)},
-		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(httpRoutes, httpRouteHosts, kept)...)},
-		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website), listenerSetHosts, kept)...)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers,
+			append(desired.ingressNames(), namesWithHosts(ingresses, hostsOfIngress, kept)...)},
+		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers,
+			append(namesOf(desired.httpRoutes), namesWithHosts(httpRoutes, httpRouteHosts, kept)...)},
+		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets),
+			namesWithHosts(r.children.ListenerSets.Of(website), listenerSetHosts, kept)...)},
 	} {
 		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
 		for range deleted {

@@ -42,7 +42,8 @@ func trimGateway(obj any) (any, bool) {
 		return obj, true
 	}
 	gateway.ObjectMeta = metav1.ObjectMeta{
-		Namespace: gateway.Namespace, Name: gateway.Name, UID: gateway.UID, ResourceVersion: gateway.ResourceVersion, Generation: gateway.Generation,
+		Namespace: gateway.Namespace, Name: gateway.Name, UID: gateway.UID, ResourceVersion: gateway.ResourceVersion,
+		Generation: gateway.Generation,
 	}
 	spec := gatewayv1.GatewaySpec{}
 	for _, listener := range gateway.Spec.Listeners {
@@ -51,7 +52,9 @@ func trimGateway(obj any) (any, bool) {
 		})
 	}
 	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil {
-		spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: allowed.Namespaces.From}}
+		spec.AllowedListeners = &gatewayv1.AllowedListeners{
+			Namespaces: &gatewayv1.ListenerNamespaces{From: allowed.Namespaces.From},
+		}
 	}
 	gateway.Spec = spec
 	return gateway, true

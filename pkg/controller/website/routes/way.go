@@ -97,7 +97,8 @@ func notFound(gateway cache.ObjectName, watched bool) *status.Obstacle {
 // none, and its controller may not know them.
 func allowsListenerSets(gateway *gatewayv1.Gateway) bool {
 	allowed := gateway.Spec.AllowedListeners
-	return allowed != nil && allowed.Namespaces != nil && allowed.Namespaces.From != nil && *allowed.Namespaces.From != gatewayv1.NamespacesFromNone
+	return allowed != nil && allowed.Namespaces != nil && allowed.Namespaces.From != nil &&
+		*allowed.Namespaces.From != gatewayv1.NamespacesFromNone
 }
 
 // desiredRoutes is what the children that route hosts are to be.

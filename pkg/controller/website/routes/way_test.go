@@ -38,14 +38,18 @@ func TestChoose(t *testing.T) {
 		class           string
 		reason, message string
 	}{
-		"nothing":                           {},
-		"default class":                     {defaults: Defaults{IngressClass: "default"}, class: "default"},
-		"default Gateway":                   {defaults: byDefault, reason: v1beta1.WebsiteReasonGatewayNotFound, message: `no Gateway "public" in namespace "infra"`},
-		"default Gateway, no Gateway API":   {defaults: byDefault, state: missing, class: "default"},
-		"own class":                         {tweak: byClass, defaults: byDefault, class: "own"},
-		"own Gateway":                       {tweak: gateway(""), defaults: byDefault, reason: v1beta1.WebsiteReasonGatewayNotFound, message: `no Gateway "public" in namespace "default"`},
-		"own Gateway, no Gateway API":       {tweak: gateway("infra"), defaults: byDefault, state: missing, reason: v1beta1.WebsiteReasonGatewayAPIMissing, message: "no Gateway API"},
-		"Gateway of an unwatched namespace": {tweak: gateway("other"), reason: v1beta1.WebsiteReasonGatewayNotFound, message: `namespace "other" are not watched`},
+		"nothing":       {},
+		"default class": {defaults: Defaults{IngressClass: "default"}, class: "default"},
+		"default Gateway": {defaults: byDefault, reason: v1beta1.WebsiteReasonGatewayNotFound,
+			message: `no Gateway "public" in namespace "infra"`},
+		"default Gateway, no Gateway API": {defaults: byDefault, state: missing, class: "default"},
+		"own class":                       {tweak: byClass, defaults: byDefault, class: "own"},
+		"own Gateway": {tweak: gateway(""), defaults: byDefault,
+			reason: v1beta1.WebsiteReasonGatewayNotFound, message: `no Gateway "public" in namespace "default"`},
+		"own Gateway, no Gateway API": {tweak: gateway("infra"), defaults: byDefault, state: missing,
+			reason: v1beta1.WebsiteReasonGatewayAPIMissing, message: "no Gateway API"},
+		"Gateway of an unwatched namespace": {tweak: gateway("other"), reason: v1beta1.WebsiteReasonGatewayNotFound,
+			message: `namespace "other" are not watched`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +59,8 @@ func TestChoose(t *testing.T) {
 			}
 			kube := fake.NewClientset()
 			r := &Routes{defaults: test.defaults, router: newRouter(WatchConfig{
-				Discovery: kube.Discovery(), Gateway: gatewayfake.NewClientset(), Kube: kube, Namespace: "default", GatewayNamespaces: []string{"infra"}, Clock: clocktesting.NewFakeClock(testNow),
+				Discovery: kube.Discovery(), Gateway: gatewayfake.NewClientset(), Kube: kube, Namespace: "default",
+				GatewayNamespaces: []string{"infra"}, Clock: clocktesting.NewFakeClock(testNow),
 			}, nil, nil, nil)}
 			chosen, isWay, obstacle := r.choose(website, test.state)
 			switch {
@@ -63,7 +68,8 @@ func TestChoose(t *testing.T) {
 				t.Errorf("chosen %+v: %t", chosen, isWay)
 			case test.reason == "" && (obstacle != nil || !chosen.isIngress() || chosen.ingressClass != test.class):
 				t.Errorf("chosen %+v (%+v), want an Ingress of class %q", chosen, obstacle, test.class)
-			case test.reason != "" && (obstacle == nil || obstacle.Reason != test.reason || !strings.Contains(obstacle.Message, test.message)):
+			case test.reason != "" && (obstacle == nil || obstacle.Reason != test.reason ||
+				!strings.Contains(obstacle.Message, test.message)):
 				t.Errorf("obstacle %+v, want %s with %q", obstacle, test.reason, test.message)
 			}
 		})
@@ -88,7 +94,9 @@ func TestAllowsListenerSets(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := allowsListenerSets(&gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{AllowedListeners: test.allowed}}); got != test.want {
+			if got := allowsListenerSets(
+				&gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{AllowedListeners: test.allowed}},
+			); got != test.want {
 				t.Errorf("allowed: %v, want %v", got, test.want)
 			}
 		})
@@ -101,13 +109,16 @@ func TestTarget(t *testing.T) {
 	gateway := &gatewayv1.Gateway{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"},
 		Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{
-			{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}, {Name: "https", Port: 8443, Protocol: gatewayv1.HTTPSProtocolType},
+			{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType},
+			{Name: "https", Port: 8443, Protocol: gatewayv1.HTTPSProtocolType},
 		}},
-		Status: gatewayv1.GatewayStatus{Addresses: []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"}, {Value: "gateway.example.com"}}},
+		Status: gatewayv1.GatewayStatus{Addresses: []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"},
+			{Value: "gateway.example.com"}}},
 	}
-	ingress := &networkingv1.Ingress{Status: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
-		Ingress: []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.2"}, {Hostname: "ingress.example.com"}},
-	}}}
+	ingress := &networkingv1.Ingress{}
+	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
+		{IP: "192.0.2.2"}, {Hostname: "ingress.example.com"},
+	}
 	redirected := func(w *v1beta1.Website) {
 		w.Spec.Hosts[0].Role, w.Spec.Hosts[2].Role = v1beta1.HostRoleCanonical, v1beta1.HostRoleRedirect
 	}
@@ -136,12 +147,17 @@ func TestTarget(t *testing.T) {
 		tweaks []func(*v1beta1.Website)
 		want   routeprobe.Target
 	}{
-		"listeners of the Gateway":   {way: ways(resources.Gateway{Gateway: gateway}), want: of("", at(atGateway, secure, plain))},
-		"a listener of the Gateway":  {way: ways(resources.Gateway{Gateway: gateway, Sections: []string{"http"}}), want: of("", at(atGateway, plain))},
-		"own certificate":            {way: ways(resources.Gateway{Gateway: gateway, OwnListeners: true}), tweaks: []func(*v1beta1.Website){certificate}, want: of("", at(atGateway, secure))},
-		"redirected":                 {way: ways(resources.Gateway{Gateway: gateway}), tweaks: []func(*v1beta1.Website){redirected}, want: of("a.example.com", at(atGateway, secure, plain))},
-		"Ingress":                    {want: of("", at(atIngress, routeprobe.Endpoint{Port: 80}))},
-		"Ingress with a certificate": {tweaks: []func(*v1beta1.Website){certificate, redirected}, want: of("", at(atIngress, routeprobe.Endpoint{TLS: true, Port: 443}))},
+		"listeners of the Gateway": {way: ways(resources.Gateway{Gateway: gateway}),
+			want: of("", at(atGateway, secure, plain))},
+		"a listener of the Gateway": {way: ways(resources.Gateway{Gateway: gateway, Sections: []string{"http"}}),
+			want: of("", at(atGateway, plain))},
+		"own certificate": {way: ways(resources.Gateway{Gateway: gateway, OwnListeners: true}),
+			tweaks: []func(*v1beta1.Website){certificate}, want: of("", at(atGateway, secure))},
+		"redirected": {way: ways(resources.Gateway{Gateway: gateway}),
+			tweaks: []func(*v1beta1.Website){redirected}, want: of("a.example.com", at(atGateway, secure, plain))},
+		"Ingress": {want: of("", at(atIngress, routeprobe.Endpoint{Port: 80}))},
+		"Ingress with a certificate": {tweaks: []func(*v1beta1.Website){certificate, redirected},
+			want: of("", at(atIngress, routeprobe.Endpoint{TLS: true, Port: 443}))},
 		"two Gateways": {
 			way:  ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: internal}),
 			want: of("", named(edgeName, at(atGateway, secure, plain)), named(internalName, at(atGateway, plain))),
@@ -158,7 +174,8 @@ func TestTarget(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			website := newWebsite(append([]func(*v1beta1.Website){func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) }}, test.tweaks...)...)
+			website := newWebsite(append([]func(*v1beta1.Website){func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) }},
+				test.tweaks...)...)
 			got := test.way.target(website, hosts, writtenRoutes{ingress: ingress})
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("requests %+v, want %+v", got, test.want)
@@ -191,13 +208,16 @@ func TestSecured(t *testing.T) {
 		want    []string
 		reason  string
 	}{
-		"without TLS":              {way: ofGateway, tweak: withoutTLS, want: hosts},
-		"own listeners":            {way: own, tweak: certificate, want: hosts},
-		"Ingress":                  {tweak: certificate, want: hosts},
-		"of the Gateway":           {way: ofGateway, tweak: certificate, want: hosts[1:], reason: noListener},
-		"another one is missing":   {way: own, tweak: certificate, missing: &status.Obstacle{Reason: notFound}, want: hosts, reason: notFound},
-		"and one has no listener":  {way: ofGateway, tweak: certificate, missing: &status.Obstacle{Reason: notFound}, want: hosts[1:], reason: notFound},
-		"another one, without TLS": {way: ofGateway, tweak: withoutTLS, missing: &status.Obstacle{Reason: notFound}, want: hosts, reason: notFound},
+		"without TLS":    {way: ofGateway, tweak: withoutTLS, want: hosts},
+		"own listeners":  {way: own, tweak: certificate, want: hosts},
+		"Ingress":        {tweak: certificate, want: hosts},
+		"of the Gateway": {way: ofGateway, tweak: certificate, want: hosts[1:], reason: noListener},
+		"another one is missing": {way: own, tweak: certificate, missing: &status.Obstacle{Reason: notFound}, want: hosts,
+			reason: notFound},
+		"and one has no listener": {way: ofGateway, tweak: certificate, missing: &status.Obstacle{Reason: notFound},
+			want: hosts[1:], reason: notFound},
+		"another one, without TLS": {way: ofGateway, tweak: withoutTLS, missing: &status.Obstacle{Reason: notFound},
+			want: hosts, reason: notFound},
 	} {
 		website := newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) })
 		got, obstacle := test.way.secured(website, hosts, test.missing)

@@ -27,13 +27,16 @@ func nobodyAdmitted(in *Input) *finding {
 		switch pod.Access {
 		case workload.AccessSecretMissing:
 			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid, transient: true,
-				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef does not exist, or has neither username and password nor htpasswd", users.SecretRef.Name)}
+				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef does not exist, or "+
+					"has neither username and password nor htpasswd", users.SecretRef.Name)}
 		case workload.AccessSecretInvalid:
 			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
-				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef is invalid; see \"kubectl logs --selector controller=%s --container git-sync\"", users.SecretRef.Name, in.Website.Name)}
+				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef is invalid; see "+
+					"\"kubectl logs --selector controller=%s --container git-sync\"", users.SecretRef.Name, in.Website.Name)}
 		}
 	}
-	if before := in.reported(v1beta1.WebsiteReady); before == nil || before.Reason != v1beta1.WebsiteReasonAccessSecretInvalid {
+	if before := in.reported(v1beta1.WebsiteReady); before == nil ||
+		before.Reason != v1beta1.WebsiteReasonAccessSecretInvalid {
 		return nil
 	}
 	return in.stillReported(v1beta1.WebsiteReady, in.Probing && silent)

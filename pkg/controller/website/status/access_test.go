@@ -38,8 +38,10 @@ func TestAccess(t *testing.T) {
 		message string
 	}{
 		"users are admitted": {[]func(*Input){rejecting(workload.AccessOpen)}, "True/Serving", ""},
-		"missing":            {[]func(*Input){rejecting(workload.AccessSecretMissing)}, "False/" + invalid + " Reconciling/" + invalid, `Secret "readers" of spec.access.basicAuth.secretRef does not exist`},
-		"invalid":            {[]func(*Input){rejecting(workload.AccessSecretInvalid)}, "False/" + invalid + " Stalled/" + invalid, `Secret "readers" of spec.access.basicAuth.secretRef is invalid`},
+		"missing": {[]func(*Input){rejecting(workload.AccessSecretMissing)}, "False/" + invalid + " Reconciling/" +
+			invalid, `Secret "readers" of spec.access.basicAuth.secretRef does not exist`},
+		"invalid": {[]func(*Input){rejecting(workload.AccessSecretInvalid)},
+			"False/" + invalid + " Stalled/" + invalid, `Secret "readers" of spec.access.basicAuth.secretRef is invalid`},
 		"not of the spec any more": {[]func(*Input){rejecting(workload.AccessSecretInvalid), func(in *Input) {
 			in.Website.Spec.Access.BasicAuth = nil
 		}}, "True/Serving", ""},
@@ -80,7 +82,8 @@ func TestAccess(t *testing.T) {
 				t.Errorf("got %s: %s, want %s: %s", got, ready.Message, test.want, test.message)
 			}
 			checkAbnormal(t, in, &status)
-			if available := meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteAvailable); available.Status != metav1.ConditionTrue {
+			if available := meta.FindStatusCondition(status.Conditions,
+				v1beta1.WebsiteAvailable); available.Status != metav1.ConditionTrue {
 				t.Errorf("Available is %s: the pods are", available.Status)
 			}
 			in.Website.Status, in.Now = status, in.Now.Add(time.Hour)

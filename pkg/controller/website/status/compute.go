@@ -110,7 +110,8 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 		status.URLs = nil
 	}
 	// The node port of a Service that is gone stays, to create it again with that, unless its name is another's.
-	if in.ServiceTaken || in.Deployment == nil && in.Problem != nil && in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
+	if in.ServiceTaken || in.Deployment == nil && in.Problem != nil &&
+		in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
 		status.NodePort = 0
 	}
 	if port := httpPort(in.Service); port != nil {
@@ -183,7 +184,8 @@ var withDigits = regexp.MustCompile(`\S*[0-9]\S*`)
 // SameExceptWording reports whether a condition is what it was, in words that
 // change with every try. Writing them would have the Website reconciled again, with other words.
 func SameExceptWording(before, after *metav1.Condition) bool {
-	if before.Status != after.Status || before.Reason != after.Reason || before.ObservedGeneration != after.ObservedGeneration {
+	if before.Status != after.Status || before.Reason != after.Reason ||
+		before.ObservedGeneration != after.ObservedGeneration {
 		return false
 	}
 	switch after.Reason {

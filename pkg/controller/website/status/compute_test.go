@@ -17,7 +17,8 @@ func TestRecheck(t *testing.T) {
 	in := newInput(broken(func(p *Pod) {
 		p.CreationTimestamp = metav1.NewTime(testNow.Add(-10 * time.Second))
 		p.Status.Phase = corev1.PodPending
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 	}))
 	if got := recheck(in); got < 20*time.Second || got > startGrace {
 		t.Errorf("a pod that waits since 10 seconds is checked again after %v", got)

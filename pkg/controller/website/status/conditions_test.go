@@ -34,7 +34,10 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: testNamespace, UID: "uid-of-kubia"},
 		Spec: v1beta1.WebsiteSpec{
-			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone}},
+			Source: v1beta1.WebsiteSource{
+				Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git",
+					Submodules: v1beta1.SubmodulesNone},
+			},
 			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
@@ -65,7 +68,8 @@ func newInput(tweaks ...func(*Input)) *Input {
 			Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		}},
 		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": "website-nginx"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080}}}},
+			Selector: map[string]string{"app": "website-nginx"},
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080}}}},
 		Pods: []Pod{newPod("a"), newPod("b")}, Template: "current",
 		Probing: true,
 		Now:     testNow,
@@ -90,9 +94,12 @@ func newInput(tweaks ...func(*Input)) *Input {
 func newPod(name string) Pod {
 	return Pod{
 		Pod: &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace, CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour)),
-				Labels: map[string]string{"app": "website-nginx", appsv1.DefaultDeploymentUniqueLabelKey: "current"}},
-			Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "http"}}}}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace,
+				CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour)),
+				Labels:            map[string]string{"app": "website-nginx", appsv1.DefaultDeploymentUniqueLabelKey: "current"}},
+			Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "http"}}}},
+			},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
 		},
 		Observation: workload.Observation{Reachable: true, Commit: commitA},
@@ -124,7 +131,8 @@ const overflow = `Usage of EmptyDir volume "git" exceeds the limit "2Gi". `
 func evicted(ago time.Duration) func(*Pod) {
 	return func(p *Pod) {
 		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", overflow
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(testNow.Add(-ago))}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse,
+			LastTransitionTime: metav1.NewTime(testNow.Add(-ago))}}
 	}
 }
 
@@ -188,7 +196,10 @@ func TestConditions(t *testing.T) {
 		message string
 	}{
 		"all well": {func(*Input) {}, served + "True/CommitPublished", commitA, ""},
-		"commit observation disabled": {func(in *Input) { in.Probing = false; in.Pods[0].Observed, in.Pods[1].Observed = false, false },
+		"commit observation disabled": {func(in *Input) {
+			in.Probing = false
+			in.Pods[0].Observed, in.Pods[1].Observed = false, false
+		},
 			served + "Unknown/NotObserved", "", ""},
 		"offline": {func(in *Input) {
 			in.Website.Spec.Replicas = new(int32)
@@ -198,44 +209,65 @@ func TestConditions(t *testing.T) {
 			"True/ScaledToZero True/ScaledToZero False/RolloutComplete Unknown/NoReadyPods", "", "offline"},
 		"rolling to another template, old pods serve": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 },
 			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
-		"status of the Deployment is about an older spec": {func(in *Input) { in.Deployment.Generation = 2; in.Deployment.Status.ObservedGeneration = 1 },
+		"status of the Deployment is about an older spec": {func(in *Input) {
+			in.Deployment.Generation = 2
+			in.Deployment.Status.ObservedGeneration = 1
+		},
 			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
 		"rollout stuck": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
-		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded True/CommitPublished", commitA, ""},
+			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing,
+				Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded " +
+			"True/CommitPublished", commitA, ""},
 		"rollout paused": {func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
-			"False/DeploymentPaused True/MinimumReplicasAvailable False/DeploymentPaused True/CommitPublished", commitA, "kubectl rollout resume deployment/"},
-		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Spec.Paused = true }, served + "True/CommitPublished", commitA, ""},
+			"False/DeploymentPaused True/MinimumReplicasAvailable False/DeploymentPaused True/CommitPublished", commitA,
+			"kubectl rollout resume deployment/"},
+		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Spec.Paused = true },
+			served + "True/CommitPublished", commitA, ""},
 		"rollout pending": {func(in *Input) { in.RolloutPending = true },
 			"True/Serving True/MinimumReplicasAvailable False/RolloutPending True/CommitPublished", commitA, "as specified"},
 		"rollout pending, one of two pods unavailable": {func(in *Input) {
 			in.RolloutPending, in.Deployment.Status.AvailableReplicas = true, 1
 			in.Pods[0].Ready = false
 		},
-			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, "too few"},
-		"one of two pods unavailable": {func(in *Input) { in.Deployment.Status.AvailableReplicas = 1; in.Pods[0].Ready = false },
-			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, "too few"},
+			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished",
+			commitA, "too few"},
+		"one of two pods unavailable": {func(in *Input) {
+			in.Deployment.Status.AvailableReplicas = 1
+			in.Pods[0].Ready = false
+		},
+			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished",
+			commitA, "too few"},
 		"no pod yet": {func(in *Input) { in.Deployment.Status = appsv1.DeploymentStatus{}; in.Pods = nil },
 			"False/RolloutInProgress False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
 
-		"image":             {broken(waiting("ImagePullBackOff", "Back-off")), each("ImageUnavailable") + "Unknown/NoReadyPods", "", `image "example.com/nginx:1"`},
-		"image, first time": {broken(waiting("ErrImagePull", "")), each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
-		"missing key":       {broken(waiting("CreateContainerConfigError", `secret "x" not found`)), each("ContainerConfigError") + "Unknown/NoReadyPods", "", `secret "x" not found`},
-		"crashing":          {broken(waiting("CrashLoopBackOff", "")), each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
+		"image": {broken(waiting("ImagePullBackOff", "Back-off")),
+			each("ImageUnavailable") + "Unknown/NoReadyPods", "", `image "example.com/nginx:1"`},
+		"image, first time": {broken(waiting("ErrImagePull", "")), each("ImageUnavailable") + "Unknown/NoReadyPods", "",
+			"cannot be pulled"},
+		"missing key": {broken(waiting("CreateContainerConfigError", `secret "x" not found`)),
+			each("ContainerConfigError") + "Unknown/NoReadyPods", "", `secret "x" not found`},
+		"crashing": {broken(waiting("CrashLoopBackOff", "")),
+			each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
 		"unschedulable": {broken(func(p *Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Reason: "Unschedulable", Message: "0/3 nodes are available"}}
 		}), each("Unschedulable") + "Unknown/NoReadyPods", "", "0/3 nodes"},
 		"volumes": {broken(func(p *Pod) {
 			p.Status.Phase = corev1.PodPending
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+				{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
-		"evicted":                    {broken(evicted(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
-		"evicted, as the agent says": {broken(evictedCleanly(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "the volume is full"},
+		"evicted": {broken(evicted(time.Minute)),
+			each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted, as the agent says": {broken(evictedCleanly(time.Minute)),
+			each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "the volume is full"},
 		"ended for another reason": {broken(func(p *Pod) {
 			evictedCleanly(time.Minute)(p)
 			p.Status.InitContainerStatuses[0].State.Terminated.Message = "something else"
-		}), "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
+		}), "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods",
+			"", ""},
 		"evicted, and its successor starts": {func(in *Input) {
 			broken(evictedCleanly(time.Minute))(in)
 			in.Pods = append(in.Pods, starting(59*time.Second))
@@ -243,13 +275,18 @@ func TestConditions(t *testing.T) {
 		"evicted long ago, and another pod starts": {func(in *Input) {
 			broken(evictedCleanly(time.Hour))(in)
 			in.Pods = append(in.Pods, starting(time.Minute))
-		}, "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
-		"quota": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`),
+		}, "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "",
+			""},
+		"quota": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: exceeded quota: few, requested: pods=1, ` +
+			`used: pods=2, limited: pods=2`),
 			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" is exceeded, limited: pods=2`},
-		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity "restricted:latest": x`),
+		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity ` +
+			`"restricted:latest": x`),
 			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: violates PodSecurity"},
-		"a LimitRange of containers": {replicaFailure(`pods "kubia-1" is forbidden: maximum memory usage per Container is 200Mi, but limit is 256Mi`),
-			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: container agent (spec.resources.sync), git-sync (spec.resources.sync): maximum memory usage per Container is 200Mi"},
+		"a LimitRange of containers": {replicaFailure(`pods "kubia-1" is forbidden: maximum memory usage per Container is ` +
+			`200Mi, but limit is 256Mi`),
+			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: container agent (spec.resources.sync), " +
+				"git-sync (spec.resources.sync): maximum memory usage per Container is 200Mi"},
 		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, git.ReasonAuthentication }),
 			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.git.secretRef"},
 		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, git.ReasonRefNotFound }),
@@ -257,17 +294,22 @@ func TestConditions(t *testing.T) {
 		"wrong path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
 			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
 
-		"LFS pointers":                {func(in *Input) { in.Pods[1].LFSPointers = true }, served + "False/LFSPointersPublished", commitA, ""},
-		"remote unreachable":          {func(in *Input) { in.Pods[1].Failure = git.ReasonUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
-		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = git.ReasonNotFound }, served + "False/RepositoryNotFound", commitA, ""},
-		"fails for an unknown reason": {func(in *Input) { in.Pods[1].Failure = git.ReasonUnknown }, served + "False/SyncFailing", commitA, ""},
+		"LFS pointers": {func(in *Input) { in.Pods[1].LFSPointers = true },
+			served + "False/LFSPointersPublished", commitA, ""},
+		"remote unreachable": {func(in *Input) { in.Pods[1].Failure = git.ReasonUnreachable },
+			served + "False/RepositoryUnreachable", commitA, ""},
+		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = git.ReasonNotFound },
+			served + "False/RepositoryNotFound", commitA, ""},
+		"fails for an unknown reason": {func(in *Input) { in.Pods[1].Failure = git.ReasonUnknown },
+			served + "False/SyncFailing", commitA, ""},
 		"remote unreachable, but the commit is fixed": {func(in *Input) {
 			in.Pods[1].Failure = git.ReasonUnreachable
 			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
 			served + "False/PathNotFound", commitA, ""},
-		"pods differ": {func(in *Input) { in.Pods[1].Commit = commitB; in.Website.Status.Commit = commitA }, served + "False/CommitsDiffer", "", ""},
+		"pods differ": {func(in *Input) { in.Pods[1].Commit = commitB; in.Website.Status.Commit = commitA },
+			served + "False/CommitsDiffer", "", ""},
 		"pods differ, as one cannot follow": {func(in *Input) {
 			in.Pods[1].Commit, in.Pods[0].Failure = commitB, git.ReasonSubmodule
 			in.Website.Status.Commit = commitA
@@ -275,11 +317,17 @@ func TestConditions(t *testing.T) {
 		"not probed yet keeps what was reported": {func(in *Input) {
 			in.Pods[1].Observed = false
 			in.Website.Status.Commit = commitB
-			in.Website.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
+			in.Website.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse,
+				"RepositoryUnreachable", "x")}
 		}, served + "False/RepositoryUnreachable", commitB, ""},
-		"not probed yet, nothing was reported": {func(in *Input) { in.Pods[1].Observed = false }, served + "Unknown/Observing", "", ""},
-		"unreachable keeps the commit":         {func(in *Input) { in.Pods[1].Reachable = false; in.Website.Status.Commit = commitB }, served + "Unknown/PodsUnreachable", commitB, ""},
-		"git-sync does not answer":             {func(in *Input) { in.Pods[1].SyncUnreachable = true }, served + "Unknown/PodsUnreachable", commitA, ""},
+		"not probed yet, nothing was reported": {func(in *Input) { in.Pods[1].Observed = false },
+			served + "Unknown/Observing", "", ""},
+		"unreachable keeps the commit": {
+			func(in *Input) { in.Pods[1].Reachable = false; in.Website.Status.Commit = commitB },
+			served + "Unknown/PodsUnreachable", commitB, "",
+		},
+		"git-sync does not answer": {func(in *Input) { in.Pods[1].SyncUnreachable = true },
+			served + "Unknown/PodsUnreachable", commitA, ""},
 		"git-sync does not answer and need not": {func(in *Input) {
 			in.Pods[1].SyncUnreachable = true
 			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
@@ -295,26 +343,36 @@ func TestConditions(t *testing.T) {
 			in.Pods[0].Ready = false
 			evicted(time.Minute)(&in.Pods[0])
 		}, each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
-		"after a restart it is not known whether it still fails": {fetchesUnknown("False", "RepositoryUnreachable"), served + "False/RepositoryUnreachable", commitA, ""},
-		"nor whether git-sync answers":                           {fetchesUnknown("Unknown", "PodsUnreachable"), served + "Unknown/PodsUnreachable", commitA, ""},
-		"nor whether it still works":                             {fetchesUnknown("True", "CommitPublished"), served + "True/CommitPublished", commitA, ""},
-		"nor was it before":                                      {fetchesUnknown("Unknown", "Observing"), served + "Unknown/Observing", commitA, ""},
-		"pods that differed agree, the rest is not known":        {fetchesUnknown("False", "CommitsDiffer"), served + "Unknown/Observing", commitA, ""},
-		"it never was known":                                     {func(in *Input) { in.Pods[1].FollowingUnknown = true }, served + "Unknown/Observing", commitA, ""},
+		"after a restart it is not known whether it still fails": {fetchesUnknown("False", "RepositoryUnreachable"),
+			served + "False/RepositoryUnreachable", commitA, ""},
+		"nor whether git-sync answers": {fetchesUnknown("Unknown", "PodsUnreachable"),
+			served + "Unknown/PodsUnreachable", commitA, ""},
+		"nor whether it still works": {fetchesUnknown("True", "CommitPublished"),
+			served + "True/CommitPublished", commitA, ""},
+		"nor was it before": {fetchesUnknown("Unknown", "Observing"),
+			served + "Unknown/Observing", commitA, ""},
+		"pods that differed agree, the rest is not known": {fetchesUnknown("False", "CommitsDiffer"),
+			served + "Unknown/Observing", commitA, ""},
+		"it never was known": {func(in *Input) { in.Pods[1].FollowingUnknown = true },
+			served + "Unknown/Observing", commitA, ""},
 		"it is not known and need not be": {func(in *Input) {
 			fetchesUnknown("Unknown", "PodsUnreachable")(in)
 			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 
-		"suspended":           {suspendedOn(commitA), served + "Unknown/Suspended", commitA, ""},
-		"suspended, unlisted": {func(in *Input) { suspendedOn(commitA)(in); in.Pods[0].Failure = "Unreachable" }, served + "Unknown/Suspended", commitA, ""},
-		"suspending":          {func(in *Input) { suspendedOn(commitA)(in); in.Pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
-		"not suspended yet":   {suspendedOn(commitB), served + "Unknown/Suspending", commitA, ""},
-		"suspended, no pods":  {func(in *Input) { suspendedOn(commitA)(in); in.Pods = nil }, served + "Unknown/Suspended", "", ""},
+		"suspended": {suspendedOn(commitA), served + "Unknown/Suspended", commitA, ""},
+		"suspended, unlisted": {func(in *Input) { suspendedOn(commitA)(in); in.Pods[0].Failure = "Unreachable" },
+			served + "Unknown/Suspended", commitA, ""},
+		"suspending": {func(in *Input) { suspendedOn(commitA)(in); in.Pods[1].Commit = commitB },
+			served + "False/CommitsDiffer", "", ""},
+		"not suspended yet": {suspendedOn(commitB), served + "Unknown/Suspending", commitA, ""},
+		"suspended, no pods": {func(in *Input) { suspendedOn(commitA)(in); in.Pods = nil },
+			served + "Unknown/Suspended", "", ""},
 		"suspended before it was published": {func(in *Input) {
 			suspendedOn("")(in)
 			broken(func(*Pod) {})(in)
-		}, "False/SuspendedWithoutCommit False/SuspendedWithoutCommit True/RolloutInProgress Unknown/SuspendedWithoutCommit", "", "no commit was published"},
+		}, "False/SuspendedWithoutCommit False/SuspendedWithoutCommit True/RolloutInProgress Unknown/SuspendedWithoutCommit",
+			"", "no commit was published"},
 		"suspended before it was published, a pod fails": {func(in *Input) {
 			suspendedOn("")(in)
 			broken(waiting("ImagePullBackOff", ""))(in)
@@ -330,15 +388,21 @@ func TestConditions(t *testing.T) {
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
 		"service without selector": {func(in *Input) { in.Service.Spec.Selector = nil },
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
-		"service selects a port that no pod has": {func(in *Input) { in.Service.Spec.Ports[0].TargetPort = intstr.FromString("web") },
+		"service selects a port that no pod has": {func(in *Input) {
+			in.Service.Spec.Ports[0].TargetPort = intstr.FromString("web")
+		},
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
-		"service selects one of two pods": {func(in *Input) { in.Pods[0].Labels = nil }, served + "True/CommitPublished", commitA, ""},
-		"service selects a number":        {func(in *Input) { in.Service.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) }, served + "True/CommitPublished", commitA, ""},
+		"service selects one of two pods": {func(in *Input) { in.Pods[0].Labels = nil },
+			served + "True/CommitPublished", commitA, ""},
+		"service selects a number": {func(in *Input) { in.Service.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) },
+			served + "True/CommitPublished", commitA, ""},
 		"no service, pods serve": {func(in *Input) {
 			in.Service, in.ServiceMissing = nil, true
 			in.Problem = &problem.Problem{Reason: "NodePortsExhausted", Message: "x"}
 		}, "False/NodePortsExhausted False/NodePortsExhausted False/NodePortsExhausted True/CommitPublished", commitA, "x"},
-		"service rejected, pods serve": {func(in *Input) { in.Problem = &problem.Problem{Reason: "QuotaExceeded", Message: "x"} },
+		"service rejected, pods serve": {func(in *Input) {
+			in.Problem = &problem.Problem{Reason: "QuotaExceeded", Message: "x"}
+		},
 			"False/QuotaExceeded True/MinimumReplicasAvailable False/QuotaExceeded True/CommitPublished", commitA, "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -428,7 +492,8 @@ func TestSyncedOfFormerPods(t *testing.T) {
 		status := Compute(in)
 		return meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteSynced)
 	}
-	if got := synced(); got.Reason != v1beta1.WebsiteReasonAuthenticationFailed || got.ObservedGeneration != 2 || !strings.Contains(got.Message, "wrong") {
+	if got := synced(); got.Reason != v1beta1.WebsiteReasonAuthenticationFailed || got.ObservedGeneration != 2 ||
+		!strings.Contains(got.Message, "wrong") {
 		t.Errorf("while the former pods serve: %+v", got)
 	}
 	in.Pods[2].Observed, in.Pods[2].Reachable, in.Pods[2].Failure = true, true, git.ReasonAuthentication
@@ -470,11 +535,16 @@ func TestChangedMessagesOfErrorsAreNotWritten(t *testing.T) {
 		reason, first, second string
 		wantWrite             bool
 	}{
-		"another port":          {v1beta1.WebsiteReasonReconcileError, `creating Service "a": 10.0.0.1:36214: refused`, `creating Service "a": 10.0.0.1:36216: refused`, false},
-		"another error":         {v1beta1.WebsiteReasonReconcileError, `creating Service "a": refused`, `creating Service "a": timed out`, false},
-		"another object":        {v1beta1.WebsiteReasonReconcileError, `creating Deployment "a": refused`, `creating Service "a": refused`, true},
-		"another usage":         {v1beta1.WebsiteReasonQuotaExceeded, "exceeded quota: q, used: services=2", "exceeded quota: q, used: services=3", false},
-		"another quota":         {v1beta1.WebsiteReasonQuotaExceeded, "exceeded quota: q, used: services=2", "exceeded quota: other, used: services=2", true},
+		"another port": {v1beta1.WebsiteReasonReconcileError, `creating Service "a": 10.0.0.1:36214: refused`,
+			`creating Service "a": 10.0.0.1:36216: refused`, false},
+		"another error": {v1beta1.WebsiteReasonReconcileError, `creating Service "a": refused`,
+			`creating Service "a": timed out`, false},
+		"another object": {v1beta1.WebsiteReasonReconcileError, `creating Deployment "a": refused`,
+			`creating Service "a": refused`, true},
+		"another usage": {v1beta1.WebsiteReasonQuotaExceeded, "exceeded quota: q, used: services=2",
+			"exceeded quota: q, used: services=3", false},
+		"another quota": {v1beta1.WebsiteReasonQuotaExceeded, "exceeded quota: q, used: services=2",
+			"exceeded quota: other, used: services=2", true},
 		"another policy":        {v1beta1.WebsiteReasonAdmissionDenied, "policy a", "policy b", true},
 		"another name is taken": {v1beta1.WebsiteReasonNameTaken, "name 1", "name 2", true},
 	} {

@@ -46,13 +46,18 @@ func explainFetch(website *v1beta1.Website, failure git.Reason) *finding {
 	switch {
 	case pin != "" && (failure == git.ReasonRefNotFound || failure == git.ReasonCommitRefused):
 		found.reason = v1beta1.WebsiteReasonCommitRefused
-		found.message = "the repository does not have commit " + pin + " of spec.pin, or its server does not send it: check that a branch or tag contains it"
+		found.message = "the repository does not have commit " + pin + " of spec.pin, or its server does not send it: " +
+			"check that a branch or tag contains it"
 	case failure == git.ReasonAuthentication && source.SecretRef == nil:
-		found.message = "the repository requires credentials, or does not exist: set spec.source.git.secretRef to a Secret with credentials"
-	case failure == git.ReasonSubmodule && source.SecretRef != nil && source.CredentialScope != v1beta1.CredentialScopeHost:
-		found.message += "; the credentials are sent to other repositories of the host only if spec.source.git.credentialScope is Host"
+		found.message = "the repository requires credentials, or does not exist: set spec.source.git.secretRef to a Secret " +
+			"with credentials"
+	case failure == git.ReasonSubmodule && source.SecretRef != nil &&
+		source.CredentialScope != v1beta1.CredentialScopeHost:
+		found.message += "; the credentials are sent to other repositories of the host only if " +
+			"spec.source.git.credentialScope is Host"
 	case failure == git.ReasonUnknown:
-		found.message = fmt.Sprintf("fetching the repository fails: see \"kubectl logs --selector controller=%s --container %s\"", website.Name, resources.GitSyncContainer)
+		found.message = fmt.Sprintf("fetching the repository fails: see \"kubectl logs --selector controller=%s "+
+			"--container %s\"", website.Name, resources.GitSyncContainer)
 	}
 	return found
 }

@@ -22,21 +22,26 @@ func TestFailureMessages(t *testing.T) {
 		tweak        func(*v1beta1.Website)
 		reason, want string
 	}{
-		"no credentials":       {git.ReasonAuthentication, nil, "AuthenticationFailed", "spec.source.git.secretRef to a Secret"},
-		"wrong credentials":    {git.ReasonAuthentication, withSecret, "AuthenticationFailed", `Secret "credentials" of spec.source.git.secretRef`},
-		"no PEM":               {git.ReasonCAInvalid, nil, "CAInvalid", "spec.source.git.caRef"},
-		"no bundle":            {git.ReasonCAMissing, nil, "CAMissing", "spec.source.git.caRef"},
-		"self-signed":          {git.ReasonCertificate, nil, "RepositoryCertificateInvalid", "spec.source.git.caRef"},
-		"file name":            {git.ReasonCommitInvalid, nil, "CommitInvalid", "rename the file"},
-		"commit":               {git.ReasonCommitRefused, nil, "CommitRefused", "correct the commit"},
-		"pin":                  {git.ReasonCommitRefused, pinned, "CommitRefused", commitB + " of spec.pin"},
-		"pin and no such ref":  {git.ReasonRefNotFound, pinned, "CommitRefused", commitB + " of spec.pin"},
-		"no password":          {git.ReasonCredentialsMissing, withSecret, "CredentialsMissing", `Secret "credentials" of spec.source.git.secretRef`},
-		"redirect to http":     {git.ReasonDowngrade, nil, "ProtocolRefused", "use https or ssh"},
-		"no commits":           {git.ReasonEmpty, nil, "RepositoryEmpty", "push one"},
-		"HEAD":                 {git.ReasonHead, nil, "HeadNotFound", "spec.source.git.ref.branch"},
-		"host key":             {git.ReasonHostKey, withSecret, "HostKeyMismatch", `Secret "credentials" of spec.source.git.secretRef`},
-		"no known_hosts":       {git.ReasonKnownHosts, withSecret, "KnownHostsMissing", `Secret "credentials" of spec.source.git.secretRef`},
+		"no credentials": {git.ReasonAuthentication, nil, "AuthenticationFailed",
+			"spec.source.git.secretRef to a Secret"},
+		"wrong credentials": {git.ReasonAuthentication, withSecret, "AuthenticationFailed",
+			`Secret "credentials" of spec.source.git.secretRef`},
+		"no PEM":              {git.ReasonCAInvalid, nil, "CAInvalid", "spec.source.git.caRef"},
+		"no bundle":           {git.ReasonCAMissing, nil, "CAMissing", "spec.source.git.caRef"},
+		"self-signed":         {git.ReasonCertificate, nil, "RepositoryCertificateInvalid", "spec.source.git.caRef"},
+		"file name":           {git.ReasonCommitInvalid, nil, "CommitInvalid", "rename the file"},
+		"commit":              {git.ReasonCommitRefused, nil, "CommitRefused", "correct the commit"},
+		"pin":                 {git.ReasonCommitRefused, pinned, "CommitRefused", commitB + " of spec.pin"},
+		"pin and no such ref": {git.ReasonRefNotFound, pinned, "CommitRefused", commitB + " of spec.pin"},
+		"no password": {git.ReasonCredentialsMissing, withSecret, "CredentialsMissing",
+			`Secret "credentials" of spec.source.git.secretRef`},
+		"redirect to http": {git.ReasonDowngrade, nil, "ProtocolRefused", "use https or ssh"},
+		"no commits":       {git.ReasonEmpty, nil, "RepositoryEmpty", "push one"},
+		"HEAD":             {git.ReasonHead, nil, "HeadNotFound", "spec.source.git.ref.branch"},
+		"host key": {git.ReasonHostKey, withSecret, "HostKeyMismatch",
+			`Secret "credentials" of spec.source.git.secretRef`},
+		"no known_hosts": {git.ReasonKnownHosts, withSecret, "KnownHostsMissing",
+			`Secret "credentials" of spec.source.git.secretRef`},
 		"memory":               {git.ReasonMemory, nil, "SyncOutOfMemory", "spec.resources.sync"},
 		"no repository":        {git.ReasonNotFound, nil, "RepositoryNotFound", "spec.source.git.repository"},
 		"path":                 {git.ReasonPathNotFound, nil, "PathNotFound", "spec.source.path"},
@@ -56,7 +61,8 @@ func TestFailureMessages(t *testing.T) {
 			test.tweak(website)
 		}
 		got := fetchFailure(website, workload.Observation{Failure: test.failure})
-		if got.reason != test.reason || !strings.Contains(got.message, test.want) || strings.Contains(got.message, "github.com") {
+		if got.reason != test.reason || !strings.Contains(got.message, test.want) ||
+			strings.Contains(got.message, "github.com") {
 			t.Errorf("%s: %s: %q, want %s with %q", name, got.reason, got.message, test.reason, test.want)
 		}
 		if !got.transient || !IsFetchProblem(got.reason) {

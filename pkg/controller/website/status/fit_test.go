@@ -37,14 +37,16 @@ func largest(text string) *Input {
 	in.Previews = &Previews{Problem: problem.NameTaken("", false, "%s", text)}
 	for i := range 100 {
 		in.Previews.Reported = append(in.Previews.Reported, v1beta1.WebsitePreviewStatus{
-			Branch: name(i, 255), WebsiteName: name(i, 63), Commit: strings.Repeat("b", 64), LastCommitTime: metav1.NewTime(testNow),
+			Branch: name(i, 255), WebsiteName: name(i, 63), Commit: strings.Repeat("b", 64),
+			LastCommitTime: metav1.NewTime(testNow),
 		})
 	}
 	in.Problem, in.LeftBehind = problem.NameTaken("", false, "%s", text), text
 	for i := range 10 {
 		website.Status.History = append(website.Status.History, v1beta1.WebsiteRelease{
 			Commit: strings.Repeat("b", 62) + name(i, 2), Subject: strings.Repeat(`"`, 200), Author: strings.Repeat(`"`, 100),
-			PublishedTime: metav1.NewTime(testNow), ObservedTime: new(metav1.NewTime(testNow)), Cause: v1beta1.ReleaseCauseRollback,
+			PublishedTime: metav1.NewTime(testNow), ObservedTime: new(metav1.NewTime(testNow)),
+			Cause: v1beta1.ReleaseCauseRollback,
 		})
 	}
 	for i := range in.Pods {
@@ -52,7 +54,9 @@ func largest(text string) *Input {
 	}
 	in.PodSelector = map[string]string{"app": "website-nginx", "controller": website.Name,
 		appsv1.DefaultDeploymentUniqueLabelKey: name(0, 63)}
-	in.Service.Status.LoadBalancer.Ingress = slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: name(0, 240) + ".example.com"}}, 5)
+	in.Service.Status.LoadBalancer.Ingress = slices.Repeat(
+		[]corev1.LoadBalancerIngress{{Hostname: name(0, 240) + ".example.com"}}, 5,
+	)
 	return in
 }
 

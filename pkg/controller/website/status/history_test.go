@@ -49,32 +49,51 @@ func TestHistory(t *testing.T) {
 		"the first of a new Website": {[]func(*Input){func(in *Input) {
 			in.Website.Generation, in.Website.CreationTimestamp = 1, metav1.NewTime(testNow.Add(-20*time.Second))
 		}}, 1, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](20_000)},
-		"the first of a Website that has changed": {[]func(*Input){specChanged(3 * time.Second)}, 1, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](3000)},
-		"published before there was a history":    {[]func(*Input){func(in *Input) { in.Website.Status.Commit = commitA }}, 1, commitA, v1beta1.ReleaseCauseSpec, nil},
-		"polled":                                  {[]func(*Input){before, seen(1250 * time.Millisecond)}, 2, commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](1250)},
-		"polled, of an earlier controller":        {[]func(*Input){before}, 2, commitA, v1beta1.ReleaseCausePoll, nil},
-		"synced":                                  {[]func(*Input){before, requested(isStarted), begun(9 * time.Second), seen(time.Second)}, 2, commitA, v1beta1.ReleaseCauseSync, ptr.To[int64](9876)},
-		"synced, of an earlier controller":        {[]func(*Input){before, requested(isStarted), begun(time.Second)}, 2, commitA, v1beta1.ReleaseCauseSync, ptr.To[int64](9876)},
-		"polled before a request to sync":         {[]func(*Input){before, requested(isStarted), begun(time.Second), seen(2 * time.Second)}, 2, commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](2000)},
-		"polled after a request to sync":          {[]func(*Input){before, requested(isCompleted), seen(time.Second)}, 2, commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](1000)},
-		"another reference":                       {[]func(*Input){before, specChanged(8 * time.Second), seen(time.Second)}, 2, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](8000)},
-		"pinned":                                  {[]func(*Input){before, pinnedTo(commitA), specChanged(300 * time.Millisecond), seen(time.Hour)}, 2, commitA, v1beta1.ReleaseCauseRollback, ptr.To[int64](300)},
-		"no longer pinned":                        {[]func(*Input){before, specChanged(200 * time.Millisecond), seen(time.Hour)}, 2, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](200)},
-		"a clock that goes back":                  {[]func(*Input){before, seen(-time.Second)}, 2, commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](0)},
+		"the first of a Website that has changed": {[]func(*Input){specChanged(3 * time.Second)}, 1, commitA,
+			v1beta1.ReleaseCauseSpec, ptr.To[int64](3000)},
+		"published before there was a history": {[]func(*Input){func(in *Input) { in.Website.Status.Commit = commitA }}, 1,
+			commitA, v1beta1.ReleaseCauseSpec, nil},
+		"polled": {[]func(*Input){before, seen(1250 * time.Millisecond)}, 2, commitA,
+			v1beta1.ReleaseCausePoll, ptr.To[int64](1250)},
+		"polled, of an earlier controller": {[]func(*Input){before}, 2, commitA, v1beta1.ReleaseCausePoll, nil},
+		"synced": {[]func(*Input){before, requested(isStarted), begun(9 * time.Second),
+			seen(time.Second)}, 2, commitA, v1beta1.ReleaseCauseSync, ptr.To[int64](9876)},
+		"synced, of an earlier controller": {[]func(*Input){before, requested(isStarted), begun(time.Second)}, 2,
+			commitA, v1beta1.ReleaseCauseSync, ptr.To[int64](9876)},
+		"polled before a request to sync": {[]func(*Input){before, requested(isStarted), begun(time.Second),
+			seen(2 * time.Second)}, 2, commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](2000)},
+		"polled after a request to sync": {[]func(*Input){before, requested(isCompleted), seen(time.Second)}, 2,
+			commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](1000)},
+		"another reference": {[]func(*Input){before, specChanged(8 * time.Second), seen(time.Second)},
+			2, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](8000)},
+		"pinned": {
+			[]func(*Input){before, pinnedTo(commitA), specChanged(300 * time.Millisecond), seen(time.Hour)}, 2, commitA,
+			v1beta1.ReleaseCauseRollback, ptr.To[int64](300),
+		},
+		"no longer pinned": {[]func(*Input){before, specChanged(200 * time.Millisecond),
+			seen(time.Hour)}, 2, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](200)},
+		"a clock that goes back": {[]func(*Input){before, seen(-time.Second)}, 2, commitA,
+			v1beta1.ReleaseCausePoll, ptr.To[int64](0)},
 
 		"the same content": {[]func(*Input){before, seen(time.Second), func(in *Input) {
 			for i := range in.Pods {
 				in.Pods[i].Replaced = "0123456789012345678901234567890123456789 " + commitB
 			}
 		}}, 1, commitA, v1beta1.ReleaseCauseSpec, nil},
-		"the same":         {[]func(*Input){withHistory(released(commitA, v1beta1.ReleaseCauseSync))}, 1, commitA, v1beta1.ReleaseCauseSync, nil},
-		"pods differ":      {[]func(*Input){before, func(in *Input) { in.Pods[0].Commit = commitB }}, 1, commitB, v1beta1.ReleaseCauseSpec, nil},
-		"pods are unknown": {[]func(*Input){before, func(in *Input) { in.Pods[0].Observed = false }}, 1, commitB, v1beta1.ReleaseCauseSpec, nil},
-		"no pods":          {[]func(*Input){before, func(in *Input) { in.Pods = nil }}, 1, commitB, v1beta1.ReleaseCauseSpec, nil},
-		"not observed":     {[]func(*Input){before, func(in *Input) { in.Probing = false }}, 1, commitB, v1beta1.ReleaseCauseSpec, nil},
+		"the same": {[]func(*Input){withHistory(released(commitA, v1beta1.ReleaseCauseSync))}, 1, commitA,
+			v1beta1.ReleaseCauseSync, nil},
+		"pods differ": {[]func(*Input){before, func(in *Input) { in.Pods[0].Commit = commitB }}, 1, commitB,
+			v1beta1.ReleaseCauseSpec, nil},
+		"pods are unknown": {[]func(*Input){before, func(in *Input) { in.Pods[0].Observed = false }}, 1, commitB,
+			v1beta1.ReleaseCauseSpec, nil},
+		"no pods": {[]func(*Input){before, func(in *Input) { in.Pods = nil }}, 1, commitB,
+			v1beta1.ReleaseCauseSpec, nil},
+		"not observed": {[]func(*Input){before, func(in *Input) { in.Probing = false }}, 1, commitB,
+			v1beta1.ReleaseCauseSpec, nil},
 		"full": {[]func(*Input){func(in *Input) {
 			for i := range 10 {
-				in.Website.Status.History = append(in.Website.Status.History, released(fmt.Sprintf("%040d", i), v1beta1.ReleaseCausePoll))
+				in.Website.Status.History = append(in.Website.Status.History,
+					released(fmt.Sprintf("%040d", i), v1beta1.ReleaseCausePoll))
 			}
 		}}, 10, commitA, v1beta1.ReleaseCausePoll, nil},
 	} {
@@ -87,7 +106,8 @@ func TestHistory(t *testing.T) {
 			}
 			newest := history[0]
 			if newest.Commit != test.commit || newest.Cause != test.cause || !ptr.Equal(delayOf(newest), test.delay) {
-				t.Errorf("%s %s after %v ms, want %s %s after %v", newest.Cause, newest.Commit, ptr.Deref(delayOf(newest), -1), test.cause, test.commit, ptr.Deref(test.delay, -1))
+				t.Errorf("%s %s after %v ms, want %s %s after %v", newest.Cause, newest.Commit, ptr.Deref(delayOf(newest), -1),
+					test.cause, test.commit, ptr.Deref(test.delay, -1))
 			}
 			for i, release := range history[1:] {
 				if release.Commit != reported[i].Commit {
@@ -125,24 +145,39 @@ func TestPinned(t *testing.T) {
 		// settled is whether all pods serve what the spec says.
 		settled bool
 	}{
-		"not pinned":                       {nil, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, true},
-		"not pinned any more":              {[]func(*Input){toldPin(commitA), synced(commitB)}, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, false},
-		"pinned":                           {[]func(*Input){pinnedTo(commitA), toldPin(commitA), synced(commitB)}, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, true},
-		"pinned, before the pods are told": {[]func(*Input){pinnedTo(commitA), synced(commitA)}, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, false},
-		"pinned, and a fetch fails":        {[]func(*Input){pinnedTo(commitA), toldPin(commitA), func(in *Input) { in.Pods[0].Failure = "Unreachable" }}, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, true},
-		"pinned to another":                {[]func(*Input){pinnedTo(commitB), toldPin(commitB)}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
-		"pinned to one that is lost":       {[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Failure = "CommitRefused" }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitRefused, false},
-		"some serve it":                    {[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Commit = commitB }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
-		"suspended":                        {[]func(*Input){suspendedOn(commitA), toldPin(commitA), synced(commitB)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, true},
-		"suspended, pinned by a user":      {[]func(*Input){pinnedTo(commitB), func(in *Input) { in.Website.Spec.Suspend = new(true) }, toldPin(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspending, false},
-		"suspended, before the pods know":  {[]func(*Input){suspendedOn(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, false},
+		"not pinned": {nil, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, true},
+		"not pinned any more": {[]func(*Input){toldPin(commitA), synced(commitB)}, metav1.ConditionTrue,
+			v1beta1.WebsiteReasonCommitPublished, false},
+		"pinned": {[]func(*Input){pinnedTo(commitA), toldPin(commitA), synced(commitB)},
+			metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, true},
+		"pinned, before the pods are told": {[]func(*Input){pinnedTo(commitA), synced(commitA)}, metav1.ConditionTrue,
+			v1beta1.WebsiteReasonPinned, false},
+		"pinned, and a fetch fails": {[]func(*Input){pinnedTo(commitA), toldPin(commitA),
+			func(in *Input) { in.Pods[0].Failure = "Unreachable" }}, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, true},
+		"pinned to another": {[]func(*Input){pinnedTo(commitB), toldPin(commitB)}, metav1.ConditionFalse,
+			v1beta1.WebsiteReasonCommitsDiffer, false},
+		"pinned to one that is lost": {
+			[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Failure = "CommitRefused" }},
+			metav1.ConditionFalse, v1beta1.WebsiteReasonCommitRefused, false,
+		},
+		"some serve it": {[]func(*Input){pinnedTo(commitB), toldPin(commitB),
+			func(in *Input) { in.Pods[0].Commit = commitB }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
+		"suspended": {[]func(*Input){suspendedOn(commitA), toldPin(commitA), synced(commitB)},
+			metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, true},
+		"suspended, pinned by a user": {
+			[]func(*Input){pinnedTo(commitB), func(in *Input) { in.Website.Spec.Suspend = new(true) }, toldPin(commitA)},
+			metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspending, false,
+		},
+		"suspended, before the pods know": {[]func(*Input){suspendedOn(commitA)}, metav1.ConditionUnknown,
+			v1beta1.WebsiteReasonSuspended, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)
 			status := Compute(in)
 			for _, condition := range status.Conditions {
 				if condition.Type == v1beta1.WebsiteSynced && (condition.Status != test.status || condition.Reason != test.reason) {
-					t.Errorf("Synced is %s %s: %s, want %s %s", condition.Status, condition.Reason, condition.Message, test.status, test.reason)
+					t.Errorf("Synced is %s %s: %s, want %s %s", condition.Status, condition.Reason, condition.Message,
+						test.status, test.reason)
 				}
 			}
 			if got := Settled(in); got != test.settled {

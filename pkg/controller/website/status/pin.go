@@ -42,5 +42,6 @@ func pinPending(in *Input) *finding {
 	if resources.IsSuspended(in.Website) || pin == "" || state != commitAgreed || commit == pin {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve another commit than spec.pin, which is being fetched"}
+	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer,
+		message: "the ready pods serve another commit than spec.pin, which is being fetched"}
 }

@@ -74,7 +74,9 @@ func (in *Input) podsNotServing() *finding {
 // is collected, and most are of the past.
 func isReplacedBy(ended Pod, waiting []Pod) bool {
 	end := workload.EndTime(ended.Pod)
-	return slices.ContainsFunc(waiting, func(pod Pod) bool { return pod.CreationTimestamp.Sub(end).Abs() < replacementDelay })
+	return slices.ContainsFunc(waiting, func(pod Pod) bool {
+		return pod.CreationTimestamp.Sub(end).Abs() < replacementDelay
+	})
 }
 
 // isOfTheSpec reports whether a pod has the current pod template. What keeps another one from serving may be what the
@@ -91,7 +93,8 @@ func (in *Input) podNotServing(pod Pod) *finding {
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			if found := containerNotRunning(&containers[i]); found != nil {
-				if failure := fetchFailure(in.Website, pod.Observation); failure != nil && found.reason == v1beta1.WebsiteReasonContainerFailing {
+				if failure := fetchFailure(in.Website, pod.Observation); failure != nil &&
+					found.reason == v1beta1.WebsiteReasonContainerFailing {
 					return failure
 				}
 				return found
@@ -114,7 +117,8 @@ func (in *Input) podNotServing(pod Pod) *finding {
 // on that; otherwise the agent has.
 func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 	if why := pod.Status.Message; strings.Contains(why, "EmptyDir volume") {
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: " + why}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge,
+			message: "the repository is too large for the volume of a pod: " + why}
 	}
 	if workload.VolumeWasFull(pod.Pod) {
 		return explainFetch(website, git.ReasonStorageFull)
@@ -125,7 +129,8 @@ func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 // waitsToStart reports whether the kubelet of a pod's node has not brought up
 // its volumes and its network.
 func waitsToStart(pod *corev1.Pod) bool {
-	scheduled, started := workload.PodCondition(pod, corev1.PodScheduled), workload.PodCondition(pod, corev1.PodReadyToStartContainers)
+	scheduled, started := workload.PodCondition(pod, corev1.PodScheduled),
+		workload.PodCondition(pod, corev1.PodReadyToStartContainers)
 	return pod.Status.Phase == corev1.PodPending && scheduled != nil && scheduled.Status == corev1.ConditionTrue &&
 		started != nil && started.Status == corev1.ConditionFalse
 }
@@ -133,7 +138,8 @@ func waitsToStart(pod *corev1.Pod) bool {
 func notStarting(website *v1beta1.Website) *finding {
 	message := "a pod is waiting for its volumes or its network; see \"kubectl describe pods\""
 	if secret := resources.Git(website).SecretRef; secret != nil {
-		message = fmt.Sprintf("a pod is waiting for its volumes or its network; check that Secret %q exists and has the keys for the protocol of the repository", secret.Name)
+		message = fmt.Sprintf("a pod is waiting for its volumes or its network; check that Secret %q exists and has the "+
+			"keys for the protocol of the repository", secret.Name)
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodNotStarting, message: message}
 }
@@ -146,10 +152,16 @@ func containerNotRunning(container *corev1.ContainerStatus) *finding {
 		return nil
 	}
 	switch waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable":
-		return &finding{reason: v1beta1.WebsiteReasonImageUnavailable, message: fmt.Sprintf("the image %q of container %q cannot be pulled; check the flags --nginx-image, --git-sync-image and --agent-image of website-controller, and that the nodes can reach the registry", container.Image, container.Name)}
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
+		"RegistryUnavailable":
+		return &finding{reason: v1beta1.WebsiteReasonImageUnavailable, message: fmt.Sprintf("the image %q of container %q "+
+			"cannot be pulled; check the flags --nginx-image, --git-sync-image and --agent-image of website-controller, and "+
+			"that the nodes can reach the registry", container.Image, container.Name)}
 	case "CreateContainerConfigError":
-		return &finding{reason: v1beta1.WebsiteReasonContainerConfigError, message: fmt.Sprintf("container %q cannot be created: %s", container.Name, cmp.Or(waiting.Message, "its configuration is incomplete"))}
+		return &finding{
+			reason: v1beta1.WebsiteReasonContainerConfigError, message: fmt.Sprintf("container %q cannot be created: %s",
+				container.Name, cmp.Or(waiting.Message, "its configuration is incomplete")),
+		}
 	case "CrashLoopBackOff", "RunContainerError", "CreateContainerError":
 		message := fmt.Sprintf("container %q is crash-looping", container.Name)
 		if last := container.LastTerminationState.Terminated; last != nil {

@@ -39,7 +39,8 @@ func previewsSuspended(in *Input) *finding {
 	if in.Previews == nil || !in.Previews.Suspended {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: no previews are created, changed or removed"}
+	return &finding{reason: v1beta1.WebsiteReasonSuspended,
+		message: "spec.suspend is true: no previews are created, changed or removed"}
 }
 
 // previewProblem finds that a preview cannot be written. An error that may be over with the
@@ -63,7 +64,8 @@ func branchesUnlisted(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonBranchListFailed,
-		message: "the branches cannot be listed, so no previews are created or removed: " + explainFetch(in.Website, in.Previews.ListFailure).message}
+		message: "the branches cannot be listed, so no previews are created or removed: " + explainFetch(in.Website,
+			in.Previews.ListFailure).message}
 }
 
 func previewsNotObserved(in *Input) *finding {
@@ -94,7 +96,8 @@ func previewLimit(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPreviewLimitReached,
-		message: fmt.Sprintf("%d more branches match and have no preview; raise spec.previews.maxCount, or delete branches", in.Previews.Omitted)}
+		message: fmt.Sprintf("%d more branches match and have no preview; raise spec.previews.maxCount, or delete branches",
+			in.Previews.Omitted)}
 }
 
 func previewsCurrent(in *Input) *finding {

@@ -80,7 +80,8 @@ func TestRemedies(t *testing.T) {
 			if got := (outcome{abnormal(&begin), abnormal(&end), ready}); got != want[reason] {
 				t.Errorf("got %+v, want %+v", got, want[reason])
 			}
-			if ready := meta.FindStatusCondition(end.Conditions, v1beta1.WebsiteReady); ready.Status == metav1.ConditionFalse && ready.Reason != reason {
+			if ready := meta.FindStatusCondition(end.Conditions, v1beta1.WebsiteReady); ready.Status == metav1.ConditionFalse &&
+				ready.Reason != reason {
 				t.Errorf("Ready is False because of %s", ready.Reason)
 			}
 		})
@@ -91,7 +92,8 @@ func TestRemedies(t *testing.T) {
 func reasonsOfHosts(t *testing.T) []string {
 	t.Helper()
 	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, filepath.Join("..", "..", "..", "apis", "website", "v1beta1", "reasons.go"), nil, parser.ParseComments)
+	parsed, err := parser.ParseFile(files, filepath.Join("..", "..", "..", "apis", "website", "v1beta1", "reasons.go"),
+		nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func TestHostsDeadline(t *testing.T) {
 			later(in, time.Second, missing)
 			later(in, rest)
 		}, "Reconciling/GatewayNotFound", true},
-		"the spec changes": {func(in *Input) { later(in, most, changed); later(in, rest) }, "Reconciling/GatewayNotFound", true},
+		"the spec changes": {func(in *Input) { later(in, most, changed); later(in, rest) },
+			"Reconciling/GatewayNotFound", true},
 		"the spec changes later": {func(in *Input) {
 			later(in, hostsDeadline)
 			later(in, time.Second, changed)

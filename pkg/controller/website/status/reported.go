@@ -23,11 +23,13 @@ func IsFetchProblem(reason string) bool { return probedReasons.Has(reason) }
 // may still exist.
 func (in *Input) stillReported(kind string, silent bool) *finding {
 	before := in.reported(kind)
-	if !silent || before == nil || before.ObservedGeneration != in.Website.Generation || !probedReasons.Has(before.Reason) {
+	if !silent || before == nil || before.ObservedGeneration != in.Website.Generation ||
+		!probedReasons.Has(before.Reason) {
 		return nil
 	}
 	stalled := in.reported(v1beta1.WebsiteStalled)
-	return &finding{reason: before.Reason, message: before.Message, transient: stalled == nil || stalled.Reason != before.Reason}
+	return &finding{reason: before.Reason, message: before.Message, transient: stalled == nil ||
+		stalled.Reason != before.Reason}
 }
 
 // undecided reports whether the probes of a pod that could answer have not shown

@@ -47,9 +47,11 @@ func TestStillReported(t *testing.T) {
 				// also are conditions that stay, besides those of pods that are ready.
 				also []string
 			}{
-				"not probed yet":     {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, false }, []string{"Synced", "Available", "Ready"}},
+				"not probed yet": {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, false },
+					[]string{"Synced", "Available", "Ready"}},
 				"became unreachable": {func(p *Pod) { p.Reachable = false }, []string{"Available", "Ready"}},
-				"never reached":      {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, true }, []string{"Available", "Ready"}},
+				"never reached": {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, true },
+					[]string{"Available", "Ready"}},
 				"answers, but not whether it can fetch": {func(p *Pod) {
 					if p.Commit == "" && !p.PathNotFound {
 						p.Observation = workload.Observation{Reachable: true, FollowingUnknown: true}
@@ -65,7 +67,8 @@ func TestStillReported(t *testing.T) {
 					stays = append(stays, "Ready")
 				}
 				for _, kind := range stays {
-					got, want := meta.FindStatusCondition(Compute(in).Conditions, kind), meta.FindStatusCondition(reported.Conditions, kind)
+					got, want := meta.FindStatusCondition(Compute(in).Conditions, kind),
+						meta.FindStatusCondition(reported.Conditions, kind)
 					if *got != *want {
 						t.Errorf("%s: reported\n%+v\nwant\n%+v", silence, *got, *want)
 					}

@@ -39,7 +39,8 @@ func (in *Input) rolledOut() bool {
 // replicas changes, the pods that served before are enough.
 func (in *Input) available() bool {
 	return in.Deployment != nil &&
-		(in.Deployment.Status.AvailableReplicas >= max(1, in.wantedReplicas()-1) || in.onlyScaling() || in.keepsServing() && !in.current())
+		(in.Deployment.Status.AvailableReplicas >= max(1, in.wantedReplicas()-1) || in.onlyScaling() ||
+			in.keepsServing() && !in.current())
 }
 
 // keepsServing reports whether the Website was Ready, but for its hosts, when its status was last
@@ -134,7 +135,8 @@ func rolloutPending(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonRolloutPending,
-		message: "the pods are replaced by those of the current configuration of website-controller after those of other Websites; see --max-concurrent-rollouts"}
+		message: "the pods are replaced by those of the current configuration of website-controller after those of other " +
+			"Websites; see --max-concurrent-rollouts"}
 }
 
 func rolloutInProgress(*Input) *finding {
@@ -148,7 +150,8 @@ func paused(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonDeploymentPaused,
-		message: fmt.Sprintf("the Deployment is paused and replaces no pods; run \"kubectl rollout resume deployment/%s\"", in.Deployment.Name)}
+		message: fmt.Sprintf("the Deployment is paused and replaces no pods; run \"kubectl rollout resume deployment/%s\"",
+			in.Deployment.Name)}
 }
 
 // overdue finds that the Deployment has exceeded its progress deadline.
@@ -157,7 +160,8 @@ func overdue(in *Input) *finding {
 		return nil
 	}
 	progressing := workload.DeploymentCondition(in.Deployment, appsv1.DeploymentProgressing)
-	if progressing == nil || progressing.Status != corev1.ConditionFalse || progressing.Reason != "ProgressDeadlineExceeded" {
+	if progressing == nil || progressing.Status != corev1.ConditionFalse ||
+		progressing.Reason != "ProgressDeadlineExceeded" {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonProgressDeadlineExceeded,

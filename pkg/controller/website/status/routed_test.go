@@ -42,11 +42,16 @@ func TestRouted(t *testing.T) {
 		reason string
 		urls   []string
 	}{
-		"found":             {func(*Input) {}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop, "https://" + www}},
-		"DNS elsewhere":     {fail(routeprobe.Result{URL: "https://" + shop, Commit: commitA, DNS: "x"}), metav1.ConditionTrue, v1beta1.WebsiteReasonDNSElsewhere, []string{"https://" + shop, "https://" + www}},
-		"unreachable":       {fail(routeprobe.Result{Failure: "x"}), metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable, []string{"https://" + www}},
-		"bad certificate":   {fail(routeprobe.Result{Failure: "x", InvalidCertificate: true}), metav1.ConditionFalse, v1beta1.WebsiteReasonCertificateInvalid, []string{"https://" + www}},
-		"commit of another": {fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB}), metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable, []string{"https://" + www}},
+		"found": {func(*Input) {}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted,
+			[]string{"https://" + shop, "https://" + www}},
+		"DNS elsewhere": {fail(routeprobe.Result{URL: "https://" + shop, Commit: commitA, DNS: "x"}),
+			metav1.ConditionTrue, v1beta1.WebsiteReasonDNSElsewhere, []string{"https://" + shop, "https://" + www}},
+		"unreachable": {fail(routeprobe.Result{Failure: "x"}), metav1.ConditionFalse,
+			v1beta1.WebsiteReasonHostUnreachable, []string{"https://" + www}},
+		"bad certificate": {fail(routeprobe.Result{Failure: "x", InvalidCertificate: true}), metav1.ConditionFalse,
+			v1beta1.WebsiteReasonCertificateInvalid, []string{"https://" + www}},
+		"commit of another": {fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB}), metav1.ConditionFalse,
+			v1beta1.WebsiteReasonHostUnreachable, []string{"https://" + www}},
 		"commit not observed yet": {func(in *Input) {
 			fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB})(in)
 			in.Pods[0].Observed = false
@@ -55,8 +60,10 @@ func TestRouted(t *testing.T) {
 			fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB})(in)
 			in.Pods[0].Reachable = false
 		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop, "https://" + www}},
-		"taken":        {func(in *Input) { in.Routing.Taken = map[string]string{shop: `Website "other"`} }, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken, []string{"https://" + www}},
-		"not accepted": {func(in *Input) { in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted} }, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted, []string{"https://" + shop, "https://" + www}},
+		"taken": {func(in *Input) { in.Routing.Taken = map[string]string{shop: `Website "other"`} },
+			metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken, []string{"https://" + www}},
+		"not accepted": {func(in *Input) { in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted} },
+			metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted, []string{"https://" + shop, "https://" + www}},
 		"status pending, found": {func(in *Input) {
 			in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true}
 		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop, "https://" + www}},
@@ -64,10 +71,12 @@ func TestRouted(t *testing.T) {
 			fail(routeprobe.Result{Failure: "x"})(in)
 			in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true}
 		}, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending, []string{"https://" + www}},
-		"not requested": {func(in *Input) { in.Routing.Results = nil }, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending, nil},
+		"not requested": {func(in *Input) { in.Routing.Results = nil }, metav1.ConditionUnknown,
+			v1beta1.WebsiteReasonRoutePending, nil},
 		"not requested since a restart": {func(in *Input) {
 			in.Routing.Results = nil
-			in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "x"), hostWas(www, metav1.ConditionTrue, "x")}
+			in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "x"),
+				hostWas(www, metav1.ConditionTrue, "x")}
 			in.Website.Status.URLs = []string{"https://" + shop + ":8443", "https://" + www}
 		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop + ":8443", "https://" + www}},
 		"only wildcards": {func(in *Input) {
@@ -79,7 +88,8 @@ func TestRouted(t *testing.T) {
 		"another certificate": {func(in *Input) {
 			in.Routing.UnusedCertificate = `Secret "x" of spec.tls.secretRef is not used`
 		}, metav1.ConditionTrue, v1beta1.WebsiteReasonCertificateNotUsed, []string{"https://" + shop, "https://" + www}},
-		"unknown": {func(in *Input) { in.Routing = &Routing{Unknown: "x"} }, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending, nil},
+		"unknown": {func(in *Input) { in.Routing = &Routing{Unknown: "x"} }, metav1.ConditionUnknown,
+			v1beta1.WebsiteReasonRoutePending, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +102,8 @@ func TestRouted(t *testing.T) {
 			if !slices.Equal(urls, test.urls) || len(status.URLs) <= len(test.urls) {
 				t.Errorf("urls %v, want %v before those of the Service", status.URLs, test.urls)
 			}
-			if ready := meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady); ready == (test.reason == v1beta1.WebsiteReasonHostTaken) {
+			if ready := meta.IsStatusConditionTrue(status.Conditions,
+				v1beta1.WebsiteReady); ready == (test.reason == v1beta1.WebsiteReasonHostTaken) {
 				t.Errorf("Ready is %t: %+v", ready, status.Conditions)
 			}
 		})
@@ -106,12 +117,14 @@ func TestHostsRemoved(t *testing.T) {
 		in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "x")}
 	}))
 	if len(remaining.Hosts) != 1 || len(remaining.URLs) == 0 || remaining.URLs[0] == "https://"+shop {
-		t.Errorf("while routes remain: hosts %+v, urls %v, want the host, and no address of it", remaining.Hosts, remaining.URLs)
+		t.Errorf("while routes remain: hosts %+v, urls %v, want the host, and no address of it",
+			remaining.Hosts, remaining.URLs)
 	}
 	status := Compute(routed(func(in *Input) {
 		in.Website.Spec.Hosts, in.Routing = nil, nil
 		in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "x")}
-		in.Website.Status.Conditions = append(in.Website.Status.Conditions, condition(v1beta1.WebsiteRouted, metav1.ConditionTrue, "x", ""))
+		in.Website.Status.Conditions = append(in.Website.Status.Conditions,
+			condition(v1beta1.WebsiteRouted, metav1.ConditionTrue, "x", ""))
 	}))
 	if meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteRouted) != nil || len(status.Hosts) != 0 {
 		t.Errorf("conditions %+v and hosts %+v, want nothing of hosts", status.Conditions, status.Hosts)
@@ -144,27 +157,46 @@ func TestHostConditions(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"found":                 {routing: Routing{Results: found}, status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted, message: "requests for the host reach the site"},
-		"found, status pending": {routing: Routing{Results: found, Obstacle: pending}, status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted, message: "requests for the host reach the site"},
-		"taken":                 {routing: Routing{Taken: map[string]string{shop: `Website "other"`}}, status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostTaken, message: `Website "other" has the host`},
-		"unreachable, status pending": {routing: Routing{Results: map[string]routeprobe.Result{shop: {Failure: "refused"}}, Obstacle: pending},
+		"found": {routing: Routing{Results: found}, status: metav1.ConditionTrue,
+			reason: v1beta1.WebsiteReasonHostRouted, message: "requests for the host reach the site"},
+		"found, status pending": {routing: Routing{Results: found, Obstacle: pending}, status: metav1.ConditionTrue,
+			reason: v1beta1.WebsiteReasonHostRouted, message: "requests for the host reach the site"},
+		"taken": {routing: Routing{Taken: map[string]string{shop: `Website "other"`}},
+			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostTaken, message: `Website "other" has the host`},
+		"unreachable, status pending": {routing: Routing{Results: map[string]routeprobe.Result{shop: {Failure: "refused"}},
+			Obstacle: pending},
 			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no condition yet"},
-		"unreachable": {routing: Routing{Results: map[string]routeprobe.Result{shop: {Failure: "refused"}}}, status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostUnreachable, message: "refused"},
-		"not redirected": {routing: Routing{Results: found, NoRedirect: "an Ingress cannot redirect"}, host: v1beta1.WebsiteHost{Role: v1beta1.HostRoleRedirect},
-			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonRedirectUnavailable, message: shop + " serves the site: an Ingress cannot redirect"},
-		"an alias at an Ingress": {routing: Routing{Results: found, NoRedirect: "an Ingress cannot redirect"}, status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted, message: "requests for the host reach the site"},
-		"another certificate":    {routing: Routing{Results: found, UnusedCertificate: "not used"}, status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonCertificateNotUsed, message: "not used"},
-		"no Gateway":             {routing: Routing{Obstacle: noGateway}, status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonGatewayNotFound, message: "no Gateway"},
-		"not requested":          {status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no request for " + shop + " has been made yet"},
-		"status pending":         {routing: Routing{Obstacle: pending}, status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no condition yet"},
-		"a wildcard":             {host: v1beta1.WebsiteHost{Name: "*.example.com"}, status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonHostNotRequested, message: "no request is made for a host with a wildcard"},
-		"nothing known":          {routing: Routing{Unknown: "waiting"}, status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "waiting"},
-		"nothing known any more": {routing: Routing{Unknown: "waiting"}, before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "HostUnreachable")},
+		"unreachable": {routing: Routing{Results: map[string]routeprobe.Result{shop: {Failure: "refused"}}},
+			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostUnreachable, message: "refused"},
+		"not redirected": {routing: Routing{Results: found, NoRedirect: "an Ingress cannot redirect"},
+			host:   v1beta1.WebsiteHost{Role: v1beta1.HostRoleRedirect},
+			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonRedirectUnavailable,
+			message: shop + " serves the site: an Ingress cannot redirect"},
+		"an alias at an Ingress": {routing: Routing{Results: found, NoRedirect: "an Ingress cannot redirect"},
+			status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted,
+			message: "requests for the host reach the site"},
+		"another certificate": {routing: Routing{Results: found, UnusedCertificate: "not used"},
+			status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonCertificateNotUsed, message: "not used"},
+		"no Gateway": {routing: Routing{Obstacle: noGateway}, status: metav1.ConditionFalse,
+			reason: v1beta1.WebsiteReasonGatewayNotFound, message: "no Gateway"},
+		"not requested": {status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending,
+			message: "no request for " + shop + " has been made yet"},
+		"status pending": {routing: Routing{Obstacle: pending}, status: metav1.ConditionUnknown,
+			reason: v1beta1.WebsiteReasonRoutePending, message: "no condition yet"},
+		"a wildcard": {host: v1beta1.WebsiteHost{Name: "*.example.com"}, status: metav1.ConditionUnknown,
+			reason: v1beta1.WebsiteReasonHostNotRequested, message: "no request is made for a host with a wildcard"},
+		"nothing known": {routing: Routing{Unknown: "waiting"}, status: metav1.ConditionUnknown,
+			reason: v1beta1.WebsiteReasonRoutePending, message: "waiting"},
+		"nothing known any more": {routing: Routing{Unknown: "waiting"},
+			before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "HostUnreachable")},
 			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostUnreachable, message: "before"},
-		"found before a restart": {before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "HostRouted")}, status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted, message: "before"},
-		"unreachable before a restart": {before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "HostUnreachable")},
+		"found before a restart": {before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "HostRouted")},
+			status: metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted, message: "before"},
+		"unreachable before a restart": {before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse,
+			"HostUnreachable")},
 			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostUnreachable, message: "before"},
-		"the Gateway is there now": {routing: Routing{Obstacle: pending}, before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "GatewayNotFound")},
+		"the Gateway is there now": {routing: Routing{Obstacle: pending},
+			before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "GatewayNotFound")},
 			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no condition yet"},
 		"another host has no listener": {
 			routing: Routing{Obstacle: ofOthers},
@@ -188,7 +220,8 @@ func TestHostConditions(t *testing.T) {
 			status:  metav1.ConditionFalse, reason: v1beta1.WebsiteReasonRouteNotAccepted, message: "no HTTPS listener",
 		},
 		"given up by another one": {before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "HostTaken")},
-			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no request for " + shop + " has been made yet"},
+			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending,
+			message: "no request for " + shop + " has been made yet"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +234,8 @@ func TestHostConditions(t *testing.T) {
 				t.Fatalf("hosts %+v, want one with one condition", status.Hosts)
 			}
 			got := status.Hosts[0].Conditions[0]
-			if got.Type != v1beta1.HostRouted || got.Status != test.status || got.Reason != test.reason || got.Message != test.message || got.LastTransitionTime.IsZero() {
+			if got.Type != v1beta1.HostRouted || got.Status != test.status || got.Reason != test.reason ||
+				got.Message != test.message || got.LastTransitionTime.IsZero() {
 				t.Errorf("condition %+v, want %s, %s, %q", got, test.status, test.reason, test.message)
 			}
 		})
@@ -224,7 +258,8 @@ func TestAddressesOfManyHosts(t *testing.T) {
 				slices.Reverse(in.Website.Spec.Hosts)
 			}
 		}))
-		if len(status.URLs) <= 64 || status.URLs[0] != "https://h40.example.com" || status.URLs[1] != "https://h00.example.com" || status.URLs[63] != "https://h63.example.com" {
+		if len(status.URLs) <= 64 || status.URLs[0] != "https://h40.example.com" ||
+			status.URLs[1] != "https://h00.example.com" || status.URLs[63] != "https://h63.example.com" {
 			t.Errorf("urls %v, want the canonical host, the 63 others by name, and the Service", status.URLs)
 		}
 		if reverse && !slices.Equal(status.URLs, first) {

@@ -28,7 +28,8 @@ func noEndpoints(in *Input) *finding {
 	}
 	selector := labels.SelectorFromSet(in.Service.Spec.Selector)
 	for _, pod := range ready {
-		if port != nil && len(in.Service.Spec.Selector) > 0 && selector.Matches(labels.Set(pod.Labels)) && workload.HasPort(pod, port.TargetPort) {
+		if port != nil && len(in.Service.Spec.Selector) > 0 && selector.Matches(labels.Set(pod.Labels)) &&
+			workload.HasPort(pod, port.TargetPort) {
 			return nil
 		}
 	}

@@ -55,7 +55,8 @@ func reconciling(in *Input) *finding {
 // obstacle finds why the children of a Website are not what its spec says, or nothing. A Website
 // that is Ready can have one: pods that are added to those that serve do not start.
 func obstacle(in *Input) *finding {
-	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(suspendedWithoutCommit),
+	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem,
+		unlessServing(suspendedWithoutCommit),
 		unlessServing(overdue), nobodyAdmitted} {
 		if found := find(in); found != nil {
 			return found

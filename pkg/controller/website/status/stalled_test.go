@@ -67,12 +67,17 @@ func TestStalledAndReconciling(t *testing.T) {
 			withReplicas(0)(in.Website)
 			in.Deployment.Status, in.Pods = appsv1.DeploymentStatus{}, nil
 		}, ""},
-		"created":                     {func(in *Input) { in.Deployment.Status, in.Pods = appsv1.DeploymentStatus{}, nil }, "Reconciling/RolloutInProgress"},
-		"rolling out":                 {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 }, "Reconciling/RolloutInProgress"},
-		"change not observed":         {func(in *Input) { in.Deployment.Generation = 2 }, "Reconciling/RolloutInProgress"},
-		"paused":                      {func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 }, "Stalled/DeploymentPaused"},
-		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Spec.Paused = true }, ""},
-		"name taken":                  {taken(false), "Stalled/NameTaken"},
+		"created": {func(in *Input) { in.Deployment.Status, in.Pods = appsv1.DeploymentStatus{}, nil },
+			"Reconciling/RolloutInProgress"},
+		"rolling out": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 },
+			"Reconciling/RolloutInProgress"},
+		"change not observed": {func(in *Input) { in.Deployment.Generation = 2 }, "Reconciling/RolloutInProgress"},
+		"paused": {
+			func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
+			"Stalled/DeploymentPaused",
+		},
+		"paused, nothing to roll out":                 {func(in *Input) { in.Deployment.Spec.Paused = true }, ""},
+		"name taken":                                  {taken(false), "Stalled/NameTaken"},
 		"name taken by a child that is being deleted": {taken(true), "Reconciling/NameTaken"},
 		"invalid":                 {reports(v1beta1.WebsiteReasonSpecInvalid), "Stalled/SpecInvalid"},
 		"another controller":      {reports(v1beta1.WebsiteReasonConflictingManager), "Stalled/ConflictingManager"},
@@ -94,9 +99,12 @@ func TestStalledAndReconciling(t *testing.T) {
 		"no repository, second":   {fetch(git.ReasonNotFound, true), "Stalled/RepositoryNotFound"},
 		"unreachable, second":     {fetch(git.ReasonUnreachable, true), "Reconciling/RepositoryUnreachable"},
 		"unknown failure, second": {fetch(git.ReasonUnknown, true), "Reconciling/SyncFailing"},
-		"path":                    {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }), "Stalled/PathNotFound"},
-		"path removed by a push":  {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true }, ""},
-		"served, ref removed":     {func(in *Input) { in.Pods[0].Failure, in.Pods[0].FailedTwice = git.ReasonRefNotFound, true }, ""},
+		"path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
+			"Stalled/PathNotFound"},
+		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true }, ""},
+		"served, ref removed": {
+			func(in *Input) { in.Pods[0].Failure, in.Pods[0].FailedTwice = git.ReasonRefNotFound, true }, "",
+		},
 		"ref of the spec before, not observed": {func(in *Input) {
 			fetch(git.ReasonRefNotFound, true)(in)
 			in.Deployment.Generation = 2
@@ -144,7 +152,8 @@ func TestStalledAndReconciling(t *testing.T) {
 		}, "Reconciling/RolloutInProgress"},
 		"deadline exceeded": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing,
+				Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
 		}, "Stalled/ProgressDeadlineExceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +172,8 @@ func TestStalledAndReconciling(t *testing.T) {
 func TestStalledOutlivesTheController(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		in := newInput(broken(func(p *Pod) {
-			p.Observed, p.Reachable, p.Failure, p.FailedTwice, p.Status.PodIP = true, true, git.ReasonRefNotFound, twice, "192.0.2.9"
+			p.Observed, p.Reachable, p.Failure, p.FailedTwice, p.Status.PodIP = true, true, git.ReasonRefNotFound,
+				twice, "192.0.2.9"
 		}))
 		in.Website.Status = Compute(in)
 		want := abnormal(&in.Website.Status)

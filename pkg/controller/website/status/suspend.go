@@ -26,7 +26,9 @@ func suspension(in *Input) *finding {
 	}
 	pin := resources.PinOf(in.Website)
 	if commit, _ := commitOf(in.Pods); commit != "" && commit != pin {
-		return &finding{reason: v1beta1.WebsiteReasonSuspending, message: "spec.suspend is true: the pods do not serve commit " + pin + " yet"}
+		return &finding{reason: v1beta1.WebsiteReasonSuspending,
+			message: "spec.suspend is true: the pods do not serve commit " + pin + " yet"}
 	}
-	return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: the pods serve commit " + pin + ", and no other is published"}
+	return &finding{reason: v1beta1.WebsiteReasonSuspended,
+		message: "spec.suspend is true: the pods serve commit " + pin + ", and no other is published"}
 }

@@ -84,9 +84,11 @@ func (in *Input) syncCompleted(id int64, result v1beta1.SyncResult, found *findi
 func (in *Input) syncRefused() *finding {
 	switch {
 	case resources.IsSuspended(in.Website):
-		return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: nothing new is published; set it to false"}
+		return &finding{reason: v1beta1.WebsiteReasonSuspended,
+			message: "spec.suspend is true: nothing new is published; set it to false"}
 	case in.wantedReplicas() == 0:
-		return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "spec.replicas is 0: no pod fetches the repository"}
+		return &finding{reason: v1beta1.WebsiteReasonScaledToZero,
+			message: "spec.replicas is 0: no pod fetches the repository"}
 	case !in.Probing:
 		return notObserved(in)
 	default:
@@ -95,7 +97,8 @@ func (in *Input) syncRefused() *finding {
 }
 
 // syncResult finds how the request to sync that is started has ended, or nothing.
-func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.WebsiteRelease) (v1beta1.SyncResult, *finding) {
+func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus,
+	history []v1beta1.WebsiteRelease) (v1beta1.SyncResult, *finding) {
 	waits := false
 	for _, pod := range in.Pods {
 		switch {
@@ -119,13 +122,19 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.W
 	newest := in.newestCommit()
 	switch pin := in.Website.Spec.PinnedCommit(); {
 	case pin != "" && wanted == "" && newest != "" && newest != commit:
-		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + newest + " is fetched and not served: spec.pin is " + pin + "; remove it to serve the newest commit"}
+		return v1beta1.SyncFailed, &finding{
+			reason: v1beta1.WebsiteReasonPinned, message: "commit " + newest + " is fetched and not served: spec.pin is " + pin +
+				"; remove it to serve the newest commit",
+		}
 	case wanted == "" || wanted == commit || servedSince(history, wanted, sync.LastRequest.Time.Time):
-		return v1beta1.SyncSucceeded, &finding{reason: v1beta1.WebsiteReasonCommitPublished, message: "all ready pods serve commit " + commit}
+		return v1beta1.SyncSucceeded, &finding{reason: v1beta1.WebsiteReasonCommitPublished,
+			message: "all ready pods serve commit " + commit}
 	case pin != "":
-		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + wanted + " is not served: spec.pin is " + pin}
+		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned,
+			message: "commit " + wanted + " is not served: spec.pin is " + pin}
 	default:
-		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonRefElsewhere, message: "spec.source.git.ref leads to commit " + commit + ", not to " + wanted}
+		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonRefElsewhere,
+			message: "spec.source.git.ref leads to commit " + commit + ", not to " + wanted}
 	}
 }
 
@@ -157,9 +166,11 @@ func (in *Input) syncOverdue(state commitState) *finding {
 		}
 	}
 	if state == commitNone {
-		return &finding{reason: v1beta1.WebsiteReasonNoReadyPods, message: fmt.Sprintf("no pod is ready after %v", in.syncLimit())}
+		return &finding{reason: v1beta1.WebsiteReasonNoReadyPods,
+			message: fmt.Sprintf("no pod is ready after %v", in.syncLimit())}
 	}
-	return &finding{reason: v1beta1.WebsiteReasonSyncTimedOut, message: fmt.Sprintf("not all ready pods have finished a fetch within %v", in.syncLimit())}
+	return &finding{reason: v1beta1.WebsiteReasonSyncTimedOut,
+		message: fmt.Sprintf("not all ready pods have finished a fetch within %v", in.syncLimit())}
 }
 
 // newestCommit returns the commit that all ready pods have fetched last, or nothing.

@@ -23,7 +23,8 @@ const (
 func requested(tweaks ...func(*v1beta1.WebsiteSyncStatus)) func(*Input) {
 	return func(in *Input) {
 		in.Website.Spec.Polling.TimeoutSeconds = 120
-		in.Website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: firstRequest, Time: metav1.NewTime(testNow.Add(-10 * time.Second)), By: "ci"}}
+		in.Website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: firstRequest,
+			Time: metav1.NewTime(testNow.Add(-10 * time.Second)), By: "ci"}}
 		in.SyncRequest.Token, in.SyncRequest.Observed = firstToken, testNow.Add(-9876*time.Millisecond)
 		for _, tweak := range tweaks {
 			tweak(in.Website.Status.Sync)
@@ -70,7 +71,8 @@ func withHistory(releases ...v1beta1.WebsiteRelease) func(*Input) {
 // TestSync: a request to sync is started in one write and completed in a later one, for what
 // all ready pods serve then.
 func TestSync(t *testing.T) {
-	served := v1beta1.WebsiteRelease{Commit: commitA, PublishedTime: metav1.NewTime(testNow.Add(-time.Hour)), Cause: v1beta1.ReleaseCausePoll}
+	served := v1beta1.WebsiteRelease{Commit: commitA, PublishedTime: metav1.NewTime(testNow.Add(-time.Hour)),
+		Cause: v1beta1.ReleaseCausePoll}
 	for name, test := range map[string]struct {
 		tweaks []func(*Input)
 		// started is the request that is started, and completed the one that is completed.
@@ -82,71 +84,108 @@ func TestSync(t *testing.T) {
 		"a request":                    {tweaks: []func(*Input){requested(), mayStart}, started: firstRequest},
 		"a request soon after another": {tweaks: []func(*Input){requested()}},
 		"started":                      {tweaks: []func(*Input){requested(isStarted)}, started: firstRequest},
-		"started, and the pods have answered one of that id before a restore": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) {
-			in.Pods[0].Synced, in.Pods[1].Synced = "7.0", "7.0"
-		}}, started: firstRequest},
-		"one pod has answered": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[1].Synced = "" }}, started: firstRequest},
+		"started, and the pods have answered one of that id before a restore": {tweaks: []func(*Input){requested(isStarted),
+			synced(commitA), func(in *Input) {
+				in.Pods[0].Synced, in.Pods[1].Synced = "7.0", "7.0"
+			}}, started: firstRequest},
+		"one pod has answered": {tweaks: []func(*Input){requested(isStarted), synced(commitA),
+			func(in *Input) { in.Pods[1].Synced = "" }}, started: firstRequest},
 		"all pods have answered": {tweaks: []func(*Input){requested(isStarted), synced(commitA)}, started: firstRequest,
-			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished, message: commitA},
-		"a pod that is not ready has not": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[1].Ready, in.Pods[1].Synced = false, "" }}, started: firstRequest,
+			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished,
+			message: commitA},
+		"a pod that is not ready has not": {tweaks: []func(*Input){requested(isStarted), synced(commitA),
+			func(in *Input) { in.Pods[1].Ready, in.Pods[1].Synced = false, "" }}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
-		"pods serve different commits":         {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[1].Commit = commitB }}, started: firstRequest},
-		"requested again while one is running": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain), mayStart}, started: firstRequest},
-		"requested again when one is answered": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain), mayStart, synced(commitA)}, started: firstRequest,
+		"pods serve different commits": {tweaks: []func(*Input){requested(isStarted), synced(commitA),
+			func(in *Input) { in.Pods[1].Commit = commitB }}, started: firstRequest},
+		"requested again while one is running": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain), mayStart},
+			started: firstRequest},
+		"requested again when one is answered": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain), mayStart,
+			synced(commitA)}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
-		"requested again when one is completed": {tweaks: []func(*Input){requested(isCompleted, isRequestedAgain), mayStart}, started: secondRequest,
+		"requested again when one is completed": {tweaks: []func(*Input){requested(isCompleted, isRequestedAgain), mayStart},
+			started:   secondRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded},
 		"completed": {tweaks: []func(*Input){requested(isCompleted), mayStart, synced(commitB)}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded},
 
-		"for the commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitA)), synced(commitA)}, started: firstRequest,
+		"for the commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitA)), synced(commitA)},
+			started:   firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
-		"for another commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), synced(commitA)}, started: firstRequest,
-			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonRefElsewhere, message: "not to " + commitB},
-		"for a commit that was served long before": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), synced(commitA), withHistory(served,
-			v1beta1.WebsiteRelease{Commit: commitB, PublishedTime: metav1.NewTime(testNow.Add(-2 * time.Hour))})}, started: firstRequest,
+		"for another commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), synced(commitA)},
+			started:   firstRequest,
+			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonRefElsewhere,
+			message: "not to " + commitB},
+		"for a commit that was served long before": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)),
+			synced(commitA), withHistory(served,
+				v1beta1.WebsiteRelease{Commit: commitB, PublishedTime: metav1.NewTime(testNow.Add(-2 * time.Hour))})},
+			started:   firstRequest,
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonRefElsewhere},
-		"for a commit that was served meanwhile": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), synced(commitA), withHistory(served,
-			v1beta1.WebsiteRelease{Commit: commitB, PublishedTime: metav1.NewTime(testNow.Add(-10 * time.Second))})}, started: firstRequest,
+		"for a commit that was served meanwhile": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)),
+			synced(commitA), withHistory(served,
+				v1beta1.WebsiteRelease{Commit: commitB, PublishedTime: metav1.NewTime(testNow.Add(-10 * time.Second))})},
+			started:   firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
-		"for the commit of the next request": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain, forCommit(commitB)), synced(commitA)}, started: firstRequest,
+		"for the commit of the next request": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain,
+			forCommit(commitB)), synced(commitA)}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
 
-		"a pod cannot fetch": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[1].Failure = git.ReasonAuthentication }}, started: firstRequest,
-			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "requires credentials"},
-		"a pod could not fetch before": {tweaks: []func(*Input){requested(isStarted), func(in *Input) { in.Pods[1].Failure = git.ReasonAuthentication }}, started: firstRequest},
-		"the path is missing": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[0].PathNotFound = true }}, started: firstRequest,
+		"a pod cannot fetch": {tweaks: []func(*Input){requested(isStarted), synced(commitA),
+			func(in *Input) { in.Pods[1].Failure = git.ReasonAuthentication }}, started: firstRequest,
+			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonAuthenticationFailed,
+			message: "requires credentials"},
+		"a pod could not fetch before": {
+			tweaks:  []func(*Input){requested(isStarted), func(in *Input) { in.Pods[1].Failure = git.ReasonAuthentication }},
+			started: firstRequest,
+		},
+		"the path is missing": {tweaks: []func(*Input){requested(isStarted), synced(commitA),
+			func(in *Input) { in.Pods[0].PathNotFound = true }}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPathNotFound},
 
 		"a path with a long name is missing": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) {
 			in.Website.Spec.Source.Path, in.Pods[0].PathNotFound = strings.Repeat("a", 2000), true
-		}}, started: firstRequest, completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPathNotFound, message: "aaa..."},
+		}}, started: firstRequest, completed: firstRequest, result: v1beta1.SyncFailed,
+			reason: v1beta1.WebsiteReasonPathNotFound, message: "aaa..."},
 
-		"pinned to the newest commit": {tweaks: []func(*Input){requested(isStarted), pinnedTo(commitA), synced(commitA)}, started: firstRequest,
+		"pinned to the newest commit": {tweaks: []func(*Input){requested(isStarted), pinnedTo(commitA), synced(commitA)},
+			started:   firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
-		"pinned to another commit": {tweaks: []func(*Input){requested(isStarted), pinnedTo(commitA), synced(commitB)}, started: firstRequest,
-			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPinned, message: "commit " + commitB + " is fetched"},
-		"pinned, for the pinned commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitA)), pinnedTo(commitA), synced(commitB)}, started: firstRequest,
+		"pinned to another commit": {tweaks: []func(*Input){requested(isStarted), pinnedTo(commitA), synced(commitB)},
+			started:   firstRequest,
+			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPinned,
+			message: "commit " + commitB + " is fetched"},
+		"pinned, for the pinned commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitA)), pinnedTo(commitA),
+			synced(commitB)}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
-		"pinned, for another commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), pinnedTo(commitA), synced(commitB)}, started: firstRequest,
-			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPinned, message: commitB + " is not served"},
+		"pinned, for another commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), pinnedTo(commitA),
+			synced(commitB)}, started: firstRequest,
+			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPinned,
+			message: commitB + " is not served"},
 
 		"suspended": {tweaks: []func(*Input){requested(), mayStart, func(in *Input) { in.Website.Spec.Suspend = new(true) }},
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonSuspended},
-		"offline, another was started recently": {tweaks: []func(*Input){requested(), func(in *Input) { in.Website.Spec.Replicas = ptr.To[int32](0) }}},
-		"offline": {tweaks: []func(*Input){requested(), mayStart, func(in *Input) { in.Website.Spec.Replicas = ptr.To[int32](0) }},
+		"offline, another was started recently": {
+			tweaks: []func(*Input){requested(), func(in *Input) { in.Website.Spec.Replicas = ptr.To[int32](0) }},
+		},
+		"offline": {tweaks: []func(*Input){requested(), mayStart,
+			func(in *Input) { in.Website.Spec.Replicas = ptr.To[int32](0) }},
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonScaledToZero},
-		"not observed": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain), func(in *Input) { in.Probing = false }}, started: firstRequest,
+		"not observed": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain),
+			func(in *Input) { in.Probing = false }}, started: firstRequest,
 			completed: secondRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonNotObserved},
 
 		"nearly late": {tweaks: []func(*Input){requested(isStarted), begun(269 * time.Second)}, started: firstRequest},
 		"late": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second)}, started: firstRequest,
-			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonSyncTimedOut, message: "within 4m30s"},
-		"late, and a pod does not answer": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second), func(in *Input) { in.Pods[0].Reachable = false }}, started: firstRequest,
+			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonSyncTimedOut,
+			message: "within 4m30s"},
+		"late, and a pod does not answer": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second),
+			func(in *Input) { in.Pods[0].Reachable = false }}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPodsUnreachable},
-		"late, and no pod is ready": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second), func(in *Input) { in.Pods = nil }}, started: firstRequest,
+		"late, and no pod is ready": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second),
+			func(in *Input) { in.Pods = nil }}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonNoReadyPods},
-		"no pod is ready yet": {tweaks: []func(*Input){requested(isStarted), begun(time.Second), func(in *Input) { in.Pods = nil }}, started: firstRequest},
+		"no pod is ready yet": {tweaks: []func(*Input){requested(isStarted), begun(time.Second),
+			func(in *Input) { in.Pods = nil }}, started: firstRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)
@@ -170,8 +209,10 @@ func TestSync(t *testing.T) {
 			if len(completed.Message) > 1024 {
 				t.Errorf("the message has %d bytes", len(completed.Message))
 			}
-			if completed.Result != test.result || completed.Reason != test.reason || !strings.Contains(completed.Message, test.message) {
-				t.Errorf("%s %s: %s, want %s %s: %q in it", completed.Result, completed.Reason, completed.Message, test.result, test.reason, test.message)
+			if completed.Result != test.result || completed.Reason != test.reason ||
+				!strings.Contains(completed.Message, test.message) {
+				t.Errorf("%s %s: %s, want %s %s: %q in it", completed.Result, completed.Reason, completed.Message, test.result,
+					test.reason, test.message)
 			}
 		})
 	}

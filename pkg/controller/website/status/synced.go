@@ -77,7 +77,8 @@ func podsUnreachable(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
-		message: "ready pods are unreachable from website-controller on port 8081; status.commit is the last commit that they reported"}
+		message: "ready pods are unreachable from website-controller on port 8081; status.commit is the last commit that " +
+			"they reported"}
 }
 
 func observing() *finding {
@@ -103,7 +104,8 @@ func commitsDiffer(in *Input) *finding {
 	if cause := fetchProblem(in); cause != nil {
 		return cause
 	}
-	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve different commits while a new one is fetched"}
+	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer,
+		message: "the ready pods serve different commits while a new one is fetched"}
 }
 
 // fetchProblem finds why a pod cannot publish what it should. A pod that serves
@@ -170,7 +172,8 @@ func syncUnreachable(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
-		message: "the agent in ready pods does not answer, so the result of fetching is unknown; see \"kubectl logs\" of container \"git-sync\""}
+		message: "the agent in ready pods does not answer, so the result of fetching is unknown; see \"kubectl logs\" of " +
+			"container \"git-sync\""}
 }
 
 // fetchingUnknown finds that it is not known whether all ready pods can fetch. What
@@ -200,7 +203,8 @@ func lfsPointers(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonLFSPointersPublished,
-		message: "files of the repository are in Git LFS, which is not fetched: their pointers are published; commit the files themselves"}
+		message: "files of the repository are in Git LFS, which is not fetched: their pointers are published; commit the " +
+			"files themselves"}
 }
 
 func commitPublished(in *Input) *finding {

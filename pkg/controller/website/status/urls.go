@@ -66,7 +66,8 @@ func httpPort(service *corev1.Service) *corev1.ServicePort {
 		return nil
 	}
 	for i := range service.Spec.Ports {
-		if port := &service.Spec.Ports[i]; port.Port == resources.ServicePort && port.Protocol != corev1.ProtocolUDP && port.Protocol != corev1.ProtocolSCTP {
+		if port := &service.Spec.Ports[i]; port.Port == resources.ServicePort && port.Protocol != corev1.ProtocolUDP &&
+			port.Protocol != corev1.ProtocolSCTP {
 			return port
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 func TestURLs(t *testing.T) {
 	service := func(tweak func(*corev1.Service)) *corev1.Service {
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		tweak(s)
 		return s
 	}
@@ -34,12 +35,14 @@ func TestURLs(t *testing.T) {
 	}{
 		"no service":   {nil, on("192.0.2.1"), nil},
 		"cluster only": {service(func(*corev1.Service) {}), on("192.0.2.1"), []string{"http://s.ns.svc"}},
-		"node port":    {service(nodePort), on("192.0.2.2", "192.0.2.1", "192.0.2.2"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://s.ns.svc"}},
+		"node port": {service(nodePort), on("192.0.2.2", "192.0.2.1", "192.0.2.2"),
+			[]string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://s.ns.svc"}},
 		"a port of another manager comes first": {service(func(s *corev1.Service) {
 			s.Spec.Ports = []corev1.ServicePort{{Port: 9090, NodePort: 30090}, {Port: 80, NodePort: 30080}}
 		}), on("192.0.2.1"), []string{"http://192.0.2.1:30080", "http://s.ns.svc"}},
-		"many nodes": {service(nodePort), on("192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://192.0.2.3:30080", "http://s.ns.svc"}},
-		"IPv6 node":  {service(nodePort), on("2001:db8::1"), []string{"http://[2001:db8::1]:30080", "http://s.ns.svc"}},
+		"many nodes": {service(nodePort), on("192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1"),
+			[]string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://192.0.2.3:30080", "http://s.ns.svc"}},
+		"IPv6 node": {service(nodePort), on("2001:db8::1"), []string{"http://[2001:db8::1]:30080", "http://s.ns.svc"}},
 		"load balancer": {service(func(s *corev1.Service) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "2001:db8::2"}}
 		}), nil, []string{"http://lb.example.com", "http://[2001:db8::2]", "http://s.ns.svc"}},
@@ -82,8 +85,12 @@ func TestURLsDuringATakeover(t *testing.T) {
 
 // TestNodePortIsRestored: as long as nothing else has the names, a Service is created again with its node port.
 func TestNodePortIsRestored(t *testing.T) {
-	website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.URLs = 30080, []string{"http://192.0.2.1:30080"} })
-	for reason, want := range map[string]int32{v1beta1.WebsiteReasonQuotaExceeded: 30080, v1beta1.WebsiteReasonNameTaken: 0} {
+	website := newWebsite(func(w *v1beta1.Website) {
+		w.Status.NodePort, w.Status.URLs = 30080,
+			[]string{"http://192.0.2.1:30080"}
+	})
+	for reason, want := range map[string]int32{v1beta1.WebsiteReasonQuotaExceeded: 30080,
+		v1beta1.WebsiteReasonNameTaken: 0} {
 		got := Compute(&Input{Website: website, Problem: &problem.Problem{Reason: reason, Message: "x"}, Now: testNow})
 		if got.NodePort != want || len(got.URLs) > 0 {
 			t.Errorf("%s without children: node port %d, URLs %v; want %d and none", reason, got.NodePort, got.URLs, want)

@@ -34,19 +34,22 @@ func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Pr
 		return problem.ClassifyOther(fmt.Errorf("reading Deployment %q before it is taken over: %w", name, err))
 	}
 	if !metav1.IsControlledBy(deployment, website) {
-		return problem.Classify(apierrors.NewConflict(appsv1.Resource("deployments"), name, fmt.Errorf("it has another owner now")))
+		return problem.Classify(apierrors.NewConflict(appsv1.Resource("deployments"), name,
+			fmt.Errorf("it has another owner now")))
 	}
 	managers, last := templateManagers(deployment)
 	if children.WasApplied(deployment) && found.Now.Sub(last) < quietPeriod {
-		return problem.ConflictingManager(string(deployment.UID), "Deployment %q is written by another controller as well (field manager %q); stop that one, "+
-			"then the Deployment is taken over %v after its last write", name, sets.List(managers), quietPeriod)
+		return problem.ConflictingManager(string(deployment.UID),
+			"Deployment %q is written by another controller as well (field manager %q); stop that one, "+
+				"then the Deployment is taken over %v after its last write", name, sets.List(managers), quietPeriod)
 	}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(deployment, managers, children.FieldManager)
 	if err != nil {
 		return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
 	}
 	if patch != nil {
-		if deployment, err = client.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: children.FieldManager}); err != nil {
+		if deployment, err = client.Patch(ctx, name, types.JSONPatchType, patch,
+			metav1.PatchOptions{FieldManager: children.FieldManager}); err != nil {
 			return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
 		}
 	}
@@ -70,7 +73,8 @@ func templateManagers(deployment *appsv1.Deployment) (managers sets.Set[string],
 				} `json:"f:template"`
 			} `json:"f:spec"`
 		}
-		if err := json.Unmarshal([]byte(entry.FieldsV1.GetRawString()), &fields); err != nil || fields.Spec.Template.Spec == nil {
+		if err := json.Unmarshal([]byte(entry.FieldsV1.GetRawString()), &fields); err != nil ||
+			fields.Spec.Template.Spec == nil {
 			continue
 		}
 		managers.Insert(entry.Manager)

@@ -1,5 +1,6 @@
 // Package takeover replaces the pods of the controller before this one, while the Service sends requests to pods that
-// answer them. Server-side apply alone does not: it keeps what other clients have set, and rejects a container that would
+// answer them. Server-side apply alone does not: it keeps what other clients have set, and rejects a container that
+// would
 // be in two lists.
 package takeover
 
@@ -51,10 +52,12 @@ type Takeover struct {
 
 // New returns a Takeover. Without readySeconds, former pods stay for the default time.
 func New(
-	kube kubernetes.Interface, ofWebsites *children.Children, unlabelled *unlabelled.Watch, events *events.Reporter, readySeconds int32,
+	kube kubernetes.Interface, ofWebsites *children.Children, unlabelled *unlabelled.Watch, events *events.Reporter,
+	readySeconds int32,
 ) *Takeover {
 	return &Takeover{
-		kube: kube, children: ofWebsites, unlabelled: unlabelled, events: events, readySeconds: cmp.Or(readySeconds, defaultReadySeconds),
+		kube: kube, children: ofWebsites, unlabelled: unlabelled, events: events,
+		readySeconds: cmp.Or(readySeconds, defaultReadySeconds),
 	}
 }
 
@@ -107,7 +110,8 @@ func (t *Takeover) KeepFormerPods(ctx context.Context, found *status.Input) *pro
 	if p != nil || current == nil {
 		return p // A missing one is created with the Deployment.
 	}
-	service, done, p := services.Apply(ctx, website, current, workload.FormerService(website, current, revisions.UnsortedList()[0]))
+	service, done, p := services.Apply(ctx, website, current,
+		workload.FormerService(website, current, revisions.UnsortedList()[0]))
 	if p != nil {
 		return p
 	}
@@ -123,7 +127,8 @@ func (t *Takeover) formerPods(ctx context.Context, deployment *appsv1.Deployment
 	selector := metav1.FormatLabelSelector(deployment.Spec.Selector)
 	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w", deployment.Name, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w",
+			deployment.Name, err))
 	}
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
 		return !workload.IsReady(&pod) || !workload.BelongsTo(&pod, deployment.Name)
@@ -153,7 +158,8 @@ func (t *Takeover) LeftBehind(website *v1beta1.Website) *problem.Problem {
 	return problem.LeftBehind(website, objects)
 }
 
-// KeepReadySeconds has a Deployment stay slow while it still has pods of the controller before this one, or has just got
+// KeepReadySeconds has a Deployment stay slow while it still has pods of the controller before this one, or has just
+// got
 // its last.
 func (t *Takeover) KeepReadySeconds(found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration) {
 	if workload.IsFormer(found.Deployment) ||

@@ -16,12 +16,14 @@ import (
 // controlled by something of a kind unless that is empty.
 func newObject(name, ownerKind string) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: name, UID: "uid", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"},
+		Namespace: "default", Name: name, UID: "uid", Labels: map[string]string{"a": "b"},
+		Annotations:   map[string]string{"a": "b"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
 	}}
 	if ownerKind != "" {
 		object.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: ownerKind, Name: "kubia", UID: "uid-of-kubia", Controller: ptr.To(true),
+			APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: ownerKind, Name: "kubia", UID: "uid-of-kubia",
+			Controller: ptr.To(true),
 		}}
 	}
 	return object
@@ -44,13 +46,16 @@ func TestStore(t *testing.T) {
 			return s.Replace([]any{newObject("child", "Website"), newObject("foreign", ""), newObject("of-a-shop", "Shop")}, "1")
 		}, []string{"add child"}, 1},
 		{"a foreign one comes", func() error { return s.Add(newObject("another", "")) }, nil, 1},
-		{"a foreign one goes: a Website may wait for its name", func() error { return s.Delete(newObject("another", "")) }, []string{"delete another"}, 1},
+		{"a foreign one goes: a Website may wait for its name", func() error { return s.Delete(newObject("another", "")) },
+			[]string{"delete another"}, 1},
 		{"a child changes", func() error { return s.Update(newObject("child", "Website")) }, []string{"update child"}, 1},
-		{"a foreign one gets an owner", func() error { return s.Update(newObject("foreign", "Website")) }, []string{"add foreign"}, 2},
+		{"a foreign one gets an owner", func() error { return s.Update(newObject("foreign", "Website")) },
+			[]string{"add foreign"}, 2},
 		{"and loses it", func() error { return s.Update(newObject("foreign", "")) }, []string{"update foreign"}, 1},
 		{"a child is deleted", func() error { return s.Delete(newObject("child", "Website")) }, []string{"delete child"}, 0},
 		{"children come", func() error { return s.Add(newObject("child", "Website")) }, []string{"add child"}, 1},
-		{"a deletion is missed", func() error { return s.Replace([]any{newObject("foreign", "")}, "9") }, []string{"delete child"}, 0},
+		{"a deletion is missed", func() error { return s.Replace([]any{newObject("foreign", "")}, "9") },
+			[]string{"delete child"}, 0},
 	} {
 		events = nil
 		if err := step.do(); err != nil {
@@ -105,14 +110,17 @@ func trimmed(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata
 func TestTrim(t *testing.T) {
 	ownedByMany := newObject("x", "Website")
 	for range 100 {
-		ownedByMany.OwnerReferences = append(ownedByMany.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"})
+		ownedByMany.OwnerReferences = append(ownedByMany.OwnerReferences,
+			metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"})
 	}
 	if kept := trimmed(ownedByMany).OwnerReferences; len(kept) != 1 || kept[0].UID != "uid-of-kubia" {
 		t.Errorf("%d owners are kept, want the controller", len(kept))
 	}
-	for name, object := range map[string]*metav1.PartialObjectMetadata{"child": newObject("x", "Website"), "foreign": newObject("x", "Shop")} {
+	for name, object := range map[string]*metav1.PartialObjectMetadata{"child": newObject("x", "Website"),
+		"foreign": newObject("x", "Shop")} {
 		trimmed := trimmed(object)
-		if trimmed.Name != "x" || trimmed.Namespace != "default" || len(trimmed.Labels)+len(trimmed.Annotations)+len(trimmed.ManagedFields) > 0 {
+		if trimmed.Name != "x" || trimmed.Namespace != "default" ||
+			len(trimmed.Labels)+len(trimmed.Annotations)+len(trimmed.ManagedFields) > 0 {
 			t.Errorf("%s: %+v", name, trimmed)
 		}
 		if got := len(trimmed.OwnerReferences) > 0; got != (name == "child") {

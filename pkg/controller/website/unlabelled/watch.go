@@ -109,7 +109,8 @@ func trim(obj any) (any, bool) {
 	trimmed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
 	_, _, isChild := children.OwnerOf(object)
 	if isChild {
-		trimmed.UID, trimmed.Generation, trimmed.OwnerReferences = object.UID, object.Generation, children.TrimOwners(object.OwnerReferences)
+		trimmed.UID, trimmed.Generation, trimmed.OwnerReferences = object.UID, object.Generation,
+			children.TrimOwners(object.OwnerReferences)
 	}
 	return trimmed, isChild
 }

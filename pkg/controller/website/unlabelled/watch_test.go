@@ -34,7 +34,9 @@ func TestWatch(t *testing.T) {
 	})
 	deleted := make(chan string, 1)
 	w := New(client, "default")
-	w.Add(services, cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) { deleted <- obj.(metav1.Object).GetName() }})
+	w.Add(
+		services, cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) { deleted <- obj.(metav1.Object).GetName() }},
+	)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go w.Run(ctx)

@@ -37,7 +37,8 @@ func (b *Branches) Equal(other *Branches) bool {
 
 // Find returns a branch. It reports false if it is not listed.
 func (b *Branches) Find(name string) (Branch, bool) {
-	at, found := slices.BinarySearchFunc(b.List, name, func(branch Branch, name string) int { return cmp.Compare(branch.Name, name) })
+	at, found := slices.BinarySearchFunc(b.List, name,
+		func(branch Branch, name string) int { return cmp.Compare(branch.Name, name) })
 	if !found {
 		return Branch{}, false
 	}

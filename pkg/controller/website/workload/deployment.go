@@ -6,7 +6,8 @@ import (
 )
 
 // DeploymentCondition returns a condition of a Deployment, or nil.
-func DeploymentCondition(deployment *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+func DeploymentCondition(deployment *appsv1.Deployment,
+	kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range deployment.Status.Conditions {
 		if deployment.Status.Conditions[i].Type == kind {
 			return &deployment.Status.Conditions[i]

@@ -12,13 +12,18 @@ func TestAvailabilityOf(t *testing.T) {
 		status   appsv1.DeploymentStatus
 		want     Availability
 	}{
-		"no pods":                  {3, appsv1.DeploymentStatus{}, Availability{}},
-		"all":                      {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}, Availability{RolledOut: true, Enough: true}},
-		"all but one":              {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2}, Availability{Enough: true}},
-		"all but two":              {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, Availability{}},
-		"the only one is missing":  {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}, Availability{}},
-		"pods of another template": {1, appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2}, Availability{Enough: true}},
-		"about an older spec":      {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, ObservedGeneration: -1}, Availability{Enough: true}},
+		"no pods": {3, appsv1.DeploymentStatus{}, Availability{}},
+		"all": {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3},
+			Availability{RolledOut: true, Enough: true}},
+		"all but one": {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2},
+			Availability{Enough: true}},
+		"all but two": {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1},
+			Availability{}},
+		"the only one is missing": {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}, Availability{}},
+		"pods of another template": {1, appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2},
+			Availability{Enough: true}},
+		"about an older spec": {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1,
+			ObservedGeneration: -1}, Availability{Enough: true}},
 	} {
 		deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &test.replicas}, Status: test.status}
 		if got := AvailabilityOf(deployment); got != test.want {

@@ -29,7 +29,8 @@ func FormerRevisions(pods []corev1.Pod) sets.Set[string] {
 // FormerService builds the Service of a Website over pods of one revision, which another
 // controller has made: those that replace them match its selector otherwise before they
 // can answer at the port of these.
-func FormerService(website *v1beta1.Website, existing *corev1.Service, revision string) *corev1ac.ServiceApplyConfiguration {
+func FormerService(website *v1beta1.Website, existing *corev1.Service,
+	revision string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
 	desired.Spec.Selector = maps.Clone(resources.LegacyPodSelector(website))
 	desired.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = revision
@@ -44,7 +45,8 @@ func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.S
 	if existing == nil || len(existing.Spec.Ports) != 1 {
 		return
 	}
-	if port := existing.Spec.Ports[0]; port.Name == "" && port.Port == resources.ServicePort && port.Protocol == corev1.ProtocolTCP {
+	if port := existing.Spec.Ports[0]; port.Name == "" && port.Port == resources.ServicePort &&
+		port.Protocol == corev1.ProtocolTCP {
 		desired.Spec.Ports[0].Name = nil
 	}
 }
@@ -52,7 +54,8 @@ func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.S
 // IsFormer reports whether a pod template is that of the controller before this one, which
 // ran git-sync as an ordinary container. There need not be a Deployment.
 func IsFormer(deployment *appsv1.Deployment) bool {
-	return deployment != nil && slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
-		return container.Name == resources.GitSyncContainer
-	})
+	return deployment != nil && slices.ContainsFunc(deployment.Spec.Template.Spec.Containers,
+		func(container corev1.Container) bool {
+			return container.Name == resources.GitSyncContainer
+		})
 }

@@ -14,19 +14,24 @@ import (
 )
 
 func TestFormerService(t *testing.T) {
-	website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Name: "kubia"}, Spec: v1beta1.WebsiteSpec{DeploymentName: "kubia-website"}}
+	website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Name: "kubia"},
+		Spec: v1beta1.WebsiteSpec{DeploymentName: "kubia-website"}}
 	for name, test := range map[string]struct {
 		ports []corev1.ServicePort
 		want  string
 	}{
-		"as the original controller makes it": {[]corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)}}, ""},
-		"with a name":                         {[]corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}, "http"},
-		"of another port":                     {[]corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 81}}, "http"},
+		"as the original controller makes it": {
+			[]corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)}}, "",
+		},
+		"with a name": {[]corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
+			"http"},
+		"of another port": {[]corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 81}}, "http"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			existing := &corev1.Service{Spec: corev1.ServiceSpec{Ports: test.ports}}
 			spec := FormerService(website, existing, "1234").Spec
-			if want := map[string]string{"app": "website-nginx", "controller": "kubia", "pod-template-hash": "1234"}; !maps.Equal(spec.Selector, want) {
+			if want := map[string]string{"app": "website-nginx", "controller": "kubia",
+				"pod-template-hash": "1234"}; !maps.Equal(spec.Selector, want) {
 				t.Errorf("selector %v, want %v", spec.Selector, want)
 			}
 			if port := spec.Ports[0]; *port.TargetPort != intstr.FromInt32(80) || ptr.Deref(port.Name, "") != test.want {
@@ -50,9 +55,14 @@ func TestIsFormer(t *testing.T) {
 		deployment *appsv1.Deployment
 		want       bool
 	}{
-		"none":                  {nil, false},
-		"an ordinary container": {withPods(corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx"}, {Name: "git-sync"}}}), true},
-		"a sidecar":             {withPods(corev1.PodSpec{InitContainers: []corev1.Container{{Name: "git-sync"}}, Containers: []corev1.Container{{Name: "nginx"}}}), false},
+		"none": {nil, false},
+		"an ordinary container": {
+			withPods(corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx"}, {Name: "git-sync"}}}), true,
+		},
+		"a sidecar": {
+			withPods(corev1.PodSpec{InitContainers: []corev1.Container{{Name: "git-sync"}},
+				Containers: []corev1.Container{{Name: "nginx"}}}), false,
+		},
 	} {
 		if got := IsFormer(test.deployment); got != test.want {
 			t.Errorf("%s: got %t, want %t", name, got, test.want)

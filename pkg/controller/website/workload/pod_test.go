@@ -12,8 +12,9 @@ import (
 func TestBelongsTo(t *testing.T) {
 	pod := func(apiVersion, kind, owner, hash string, controller bool) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Labels:          map[string]string{"pod-template-hash": hash},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner, Controller: ptr.To(controller)}},
+			Labels: map[string]string{"pod-template-hash": hash},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner,
+				Controller: ptr.To(controller)}},
 		}}
 	}
 	for name, test := range map[string]struct {
@@ -27,7 +28,9 @@ func TestBelongsTo(t *testing.T) {
 		"of another group":      {pod("example.com/v1", "ReplicaSet", "site-1234", "1234", true), false},
 		"without a hash":        {pod("apps/v1", "ReplicaSet", "site", "", true), false},
 		"not controlled":        {pod("apps/v1", "ReplicaSet", "site-1234", "1234", false), false},
-		"unowned, with a label": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"controller": "kubia"}}}, false},
+		"unowned, with a label": {
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"controller": "kubia"}}}, false,
+		},
 	} {
 		if got := BelongsTo(test.pod, "site"); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)

@@ -42,7 +42,8 @@ func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
 // that this controller made, in any version, so they have the named port of
 // resources.Service. Without any, the selector of the Deployment decides: it is nil
 // if pods of before the label, or of another controller, may still serve.
-func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment, ready []*corev1.Pod) map[string]string {
+func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment,
+	ready []*corev1.Pod) map[string]string {
 	exact, name := resources.PodSelector(website), resources.DeploymentName(website)
 	if deployment.Spec.Selector != nil && deployment.Spec.Selector.MatchLabels[resources.LabelDeployment] == name {
 		return exact
@@ -61,7 +62,8 @@ func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment,
 // Service builds the Service of a Website over pods with these labels. If they are
 // not known, an existing Service keeps sending requests to the pods and the port
 // that it does.
-func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *corev1.Service, podSelector map[string]string) *corev1ac.ServiceApplyConfiguration {
+func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *corev1.Service,
+	podSelector map[string]string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
 	keepUnnamed(desired, existing)
 	switch {
@@ -82,7 +84,10 @@ func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *
 
 // PodDisruptionBudget builds the PodDisruptionBudget of a Website over pods with
 // these labels. If they are not known, an existing one keeps its selector.
-func PodDisruptionBudget(website *v1beta1.Website, deployment *appsv1.Deployment, existing *policyv1.PodDisruptionBudget, podSelector map[string]string) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+func PodDisruptionBudget(
+	website *v1beta1.Website, deployment *appsv1.Deployment, existing *policyv1.PodDisruptionBudget,
+	podSelector map[string]string,
+) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	desired := resources.PodDisruptionBudget(website)
 	switch {
 	case podSelector != nil:

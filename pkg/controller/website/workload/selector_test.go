@@ -23,7 +23,8 @@ func TestPodSelectors(t *testing.T) {
 	legacy := map[string]string{"app": "website-nginx", "controller": "kubia"}
 	exact := map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}
 	// Of an earlier version of this controller.
-	former := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
+	former := map[string]string{"app": "website-nginx", "controller": "kubia",
+		"mycontroller.nevermosby.io/deployment": "kubia-website"}
 	other := map[string]string{"app": "nginx"}
 	http, number := intstr.FromString("http"), intstr.FromInt32(80)
 	pods := func(labels ...map[string]string) (pods []*corev1.Pod) {
@@ -42,11 +43,13 @@ func TestPodSelectors(t *testing.T) {
 		wantDeployment, wantService map[string]string
 		wantPort                    intstr.IntOrString
 	}{
-		"a new Website":                                  {exact, nil, intstr.IntOrString{}, nil, exact, exact, http},
-		"a Service that was edited":                      {exact, other, number, nil, exact, exact, http},
-		"former, no pod is ready":                        {former, former, http, nil, former, exact, http},
-		"former, pods serve":                             {former, former, http, pods(former), former, exact, http},
-		"of a former deploymentName":                     {map[string]string{"mycontroller.nevermosby.io/deployment": "former"}, other, number, nil, exact, other, number},
+		"a new Website":             {exact, nil, intstr.IntOrString{}, nil, exact, exact, http},
+		"a Service that was edited": {exact, other, number, nil, exact, exact, http},
+		"former, no pod is ready":   {former, former, http, nil, former, exact, http},
+		"former, pods serve":        {former, former, http, pods(former), former, exact, http},
+		"of a former deploymentName": {
+			map[string]string{"mycontroller.nevermosby.io/deployment": "former"}, other, number, nil, exact, other, number,
+		},
 		"a selector without labels":                      {nil, other, number, nil, exact, other, number},
 		"older, before the rollout":                      {legacy, legacy, http, pods(legacy, legacy), legacy, legacy, http},
 		"older, while pods of both kinds serve":          {legacy, legacy, http, pods(exact, legacy), legacy, legacy, http},
@@ -60,7 +63,9 @@ func TestPodSelectors(t *testing.T) {
 		"of another controller, a pod of ours is ready":  {legacy, legacy, number, pods(exact), legacy, exact, http},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: test.deployment}}}
+			deployment := &appsv1.Deployment{
+				Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: test.deployment}},
+			}
 			if got := DeploymentSelector(website, deployment); !maps.Equal(got, test.wantDeployment) {
 				t.Errorf("the Deployment selects %v, want %v", got, test.wantDeployment)
 			}
@@ -71,7 +76,9 @@ func TestPodSelectors(t *testing.T) {
 					{Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(443)},
 					{Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: test.targetPort},
 				}}}
-				budget = &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: test.service}}}
+				budget = &policyv1.PodDisruptionBudget{
+					Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: test.service}},
+				}
 			}
 			selector := ServingPodSelector(website, deployment, test.ready)
 			desired := Service(website, deployment, service, selector)
@@ -81,7 +88,8 @@ func TestPodSelectors(t *testing.T) {
 			if got := *desired.Spec.Ports[0].TargetPort; got != test.wantPort {
 				t.Errorf("the Service sends requests to port %s, want %s", got.String(), test.wantPort.String())
 			}
-			if got := PodDisruptionBudget(website, deployment, budget, selector).Spec.Selector.MatchLabels; !maps.Equal(got, test.wantService) {
+			if got := PodDisruptionBudget(website, deployment, budget, selector).Spec.Selector.MatchLabels; !maps.Equal(got,
+				test.wantService) {
 				t.Errorf("the PodDisruptionBudget selects %v, want %v", got, test.wantService)
 			}
 		})
