@@ -785,7 +785,7 @@ func schema_pkg_apis_website_v1beta1_Redirect(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the decoded path to redirect, without a query string. It must begin with '/' and match the requested path exactly: a redirect from /index.html does not apply to /. If it ends in \"/*\", it matches all paths with the prefix before '*', but /blog/* does not match /blog. '*' elsewhere and placeholders such as :year are not supported. At most 1024 characters.",
+							Description: "from is the path to redirect, without a query string. It must begin with '/' and match the requested path exactly: a redirect from /index.html does not apply to /. If it ends in \"/*\", it matches all paths with the prefix before '*', but /blog/* does not match /blog. '*' elsewhere and placeholders such as :year are not supported. It consists of printable characters and spaces, as they are or percent-encoded as UTF-8, which is the same; '\"', '$' and '\\' are not supported, and '%', '?' and '#' must be encoded. At most 1024 characters, and 1024 bytes decoded.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -823,7 +823,7 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is a URL path prefix, of at most 1024 characters. It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file. The longest matching prefix applies; \"/\" is for all paths.",
+							Description: "path is a URL path prefix in the syntax of a redirect's from: /assets/ and /assets/* are the same, /page also matches /page.html. It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file. The longest matching prefix applies; \"/\" is for all paths. At most 1024 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1560,7 +1560,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 					},
 					"notFoundPath": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notFoundPath is the page served with status 404: an absolute path in the published directory, of at most 1024 characters. Defaults to /404.html.",
+							Description: "notFoundPath is the page served with status 404: an absolute path in the published directory, of at most 1024 characters. It consists of the same characters as a redirect's from, except '?'. A 404.html in the nearest directory above the missing file takes precedence. Defaults to /404.html.",
 							Default:     "/404.html",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1568,7 +1568,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 					},
 					"fallback": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fallback is the response for a path that does not exist: None is the page of notFoundPath, SPA is the index of the site with status 200 if a visitor navigates there, for single-page applications. A missing script, style or picture has status 404 with both. Defaults to None.\n\nPossible enum values:\n - `\"None\"` responds with status 404.\n - `\"SPA\"` serves the index of the site with status 200 to navigations.",
+							Description: "fallback is the response for a path that does not exist: None is the page of notFoundPath, SPA is the index of the site with status 200 if a visitor navigates there, for single-page applications. A missing script, style or picture has status 404 with both. Defaults to None.\n\nPossible enum values:\n - `\"None\"` responds with status 404.\n - `\"SPA\"` serves the index of the site with status 200.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",

@@ -35,7 +35,14 @@ var sourceCases = map[string]specCase{
 	"repository too long": {tweak: repository("https://example.com/" + strings.Repeat("a", 2048)),
 		want: []string{"spec.source.git.repository: Too long: may not be more than 2048 characters"}},
 
-	"branch":              {tweak: ref(website.GitReference{Branch: "feature/a-b_c.d"})},
+	"branch": {tweak: ref(website.GitReference{Branch: "feature/a-b_c.d"})},
+	"branch by its full name": {tweak: ref(website.GitReference{Branch: "refs/heads/main"}),
+		want: []string{`spec.source.git.ref.branch: Invalid value: "refs/heads/main": must not begin with "refs/heads/": ` +
+			`write the rest only`}},
+	"tag by its full name": {tweak: ref(website.GitReference{Tag: "refs/tags/v1"}),
+		want: []string{`spec.source.git.ref.tag: Invalid value: "refs/tags/v1": must not begin with "refs/tags/": ` +
+			`write the rest only`}},
+	"branch of refs":      {tweak: ref(website.GitReference{Branch: "refs"})},
 	"branch with letters": {tweak: ref(website.GitReference{Branch: "zweig/ä-日本"})},
 	"branch of control": {
 		tweak: ref(website.GitReference{Branch: "a\u202eb"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +

@@ -231,7 +231,9 @@ type WebsiteServing struct {
 	Index string `json:"index,omitempty" protobuf:"bytes,1,opt,name=index"`
 
 	// notFoundPath is the page served with status 404: an absolute path in the
-	// published directory, of at most 1024 characters. Defaults to /404.html.
+	// published directory, of at most 1024 characters. It consists of the same
+	// characters as a redirect's from, except '?'. A 404.html in the nearest
+	// directory above the missing file takes precedence. Defaults to /404.html.
 	// +optional
 	// +default="/404.html"
 	// +k8s:optional
@@ -284,12 +286,14 @@ const (
 
 // Redirect redirects a path.
 type Redirect struct {
-	// from is the decoded path to redirect, without a query string. It must
-	// begin with '/' and match the requested path exactly: a redirect from
-	// /index.html does not apply to /. If it ends in "/*", it matches all paths
-	// with the prefix before '*', but /blog/* does not match /blog. '*'
-	// elsewhere and placeholders such as :year are not supported. At most 1024
-	// characters.
+	// from is the path to redirect, without a query string. It must begin with
+	// '/' and match the requested path exactly: a redirect from /index.html does
+	// not apply to /. If it ends in "/*", it matches all paths with the prefix
+	// before '*', but /blog/* does not match /blog. '*' elsewhere and
+	// placeholders such as :year are not supported. It consists of printable
+	// characters and spaces, as they are or percent-encoded as UTF-8, which is
+	// the same; '"', '$' and '\' are not supported, and '%', '?' and '#' must be
+	// encoded. At most 1024 characters, and 1024 bytes decoded.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=1024
@@ -313,10 +317,11 @@ type Redirect struct {
 
 // ResponseHeader is a header added to responses.
 type ResponseHeader struct {
-	// path is a URL path prefix, of at most 1024 characters. It is compared with
+	// path is a URL path prefix in the syntax of a redirect's from: /assets/ and
+	// /assets/* are the same, /page also matches /page.html. It is compared with
 	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
 	// Surrogate-Control, with the path of the served file. The longest matching
-	// prefix applies; "/" is for all paths.
+	// prefix applies; "/" is for all paths. At most 1024 characters.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=1024

@@ -25,10 +25,10 @@ func validateReference(ref *website.GitReference, path *field.Path) field.ErrorL
 	}
 	var errs field.ErrorList
 	if ref.Branch != "" {
-		errs = append(errs, validateRefName(ref.Branch, path.Child("branch"))...)
+		errs = append(errs, validateShortName(ref.Branch, "refs/heads/", path.Child("branch"))...)
 	}
 	if ref.Tag != "" {
-		errs = append(errs, validateRefName(ref.Tag, path.Child("tag"))...)
+		errs = append(errs, validateShortName(ref.Tag, "refs/tags/", path.Child("tag"))...)
 	}
 	if ref.Commit != "" {
 		errs = append(errs, validateCommit(ref.Commit, path.Child("commit"))...)
@@ -42,6 +42,14 @@ func validateReference(ref *website.GitReference, path *field.Path) field.ErrorL
 		}
 	}
 	return errs
+}
+
+// validateShortName checks the name of a branch or tag, to which git is given the prefix.
+func validateShortName(name, prefix string, path *field.Path) field.ErrorList {
+	if strings.HasPrefix(name, prefix) {
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must not begin with %q: write the rest only", prefix))}
+	}
+	return validateRefName(name, path)
 }
 
 // validateRefName checks the name of a reference, which is an argument of git.

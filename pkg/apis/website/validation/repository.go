@@ -2,6 +2,7 @@ package validation
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -29,6 +30,10 @@ var (
 	hostname = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:-]*$`)
 	// sshUser is the user part of an ssh URL.
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	// pageOfRepository matches the host and path of a page of a directory, file or commit up to its kind. Other servers
+	// may have repositories of such names, except GitLab, where '-' is none.
+	pageOfRepository = regexp.MustCompile(`^github\.com/[^/]+/[^/]+(/(?:tree|blob|commit)/)` +
+		`|^(?:codeberg|bitbucket)\.org/[^/]+/[^/]+(/src/)|^[^/]+/.+(/-/(?:tree|blob|commit)/)`)
 	// schemePrefix is the beginning of a URL, with or without its scheme.
 	schemePrefix = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:)?//`)
 )
@@ -111,6 +116,10 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 	}
 	if parsed.Path == "" || parsed.Path == "/" {
 		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must name a repository after the host"))
+	}
+	if match := pageOfRepository.FindStringSubmatch(strings.ToLower(parsed.Host) + parsed.Path); match != nil {
+		errs = append(errs, field.Invalid(path, withoutCredentials(repo), fmt.Sprintf("must be the address to clone from: "+
+			"remove %q and the rest, and set ref and path instead", strings.Join(match[1:], ""))))
 	}
 	return errs
 }

@@ -29,7 +29,18 @@ func TestValidateRepository(t *testing.T) {
 		"scp-like":           {repo: "git@github.com:nevermosby/kubia-website-example.git"},
 		"scp-like with home": {repo: "git@example.com:~/site.git"},
 		"percent-encoded":    {repo: "https://example.com/a%20b.git"},
-		"highest port":       {repo: "https://example.com:65535/site.git"},
+		"page of a branch": {repo: "https://github.com/o/r/tree/main",
+			want: `Invalid value: "https://github.com/o/r/tree/main": must be the address to clone from: remove "/tree/" and ` +
+				`the rest, and set ref and path instead`},
+		"page of a file": {repo: "https://gitlab.example.com/group/sub/r/-/blob/main/index.html",
+			want: `Invalid value: "https://gitlab.example.com/group/sub/r/-/blob/main/index.html": must be the address to ` +
+				`clone from: remove "/-/blob/" and the rest, and set ref and path instead`},
+		"page of a directory": {repo: "https://codeberg.org/o/r/src/branch/main",
+			want: `Invalid value: "https://codeberg.org/o/r/src/branch/main": must be the address to clone from: ` +
+				`remove "/src/" and the rest, and set ref and path instead`},
+		"groups with such names": {repo: "https://git.example.com/a/b/tree/src/site.git"},
+		"repository called tree": {repo: "https://github.com/o/tree"},
+		"highest port":           {repo: "https://example.com:65535/site.git"},
 		"port too high": {repo: "https://example.com:65536/site.git",
 			want: `Invalid value: "https://example.com:65536/site.git": ` + port},
 		"port far too high": {repo: "https://example.com:99999999999999999999/site.git",

@@ -22,6 +22,7 @@ func ValidateWebsite(w *website.Website) field.ErrorList {
 	errs = append(errs, validateAnnotations(w.Annotations, metadata.Child("annotations"))...)
 	errs = append(errs, validateObjectSize(w, nil)...)
 	errs = append(errs, validateNoPreviews(w, field.NewPath("spec", "previews"))...)
+	errs = append(errs, validateDeploymentName(w, field.NewPath("spec", "deploymentName"))...)
 	return append(errs, validateSpec(&w.Spec, nil, field.NewPath("spec"))...)
 }
 
@@ -85,9 +86,11 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	check(spec.Pin, old.Pin, func() field.ErrorList {
 		return validateOptionalCommit(spec.PinnedCommit(), path.Child("pin", "commit"))
 	})
-	if creating || spec.DeploymentName == "" {
-		errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)
-	} else {
+	switch {
+	case spec.DeploymentName == "":
+		// v1beta1 has a default, v1alpha1 has none.
+		errs = append(errs, field.Required(path.Child("deploymentName"), "the name of the Deployment"))
+	case !creating:
 		// The stored value is valid, so a changed value needs no other check.
 		errs = append(errs, apivalidation.ValidateImmutableField(spec.DeploymentName, old.DeploymentName,
 			path.Child("deploymentName"))...)
@@ -120,18 +123,22 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	return errs
 }
 
-func validateDeploymentName(name string, path *field.Path) field.ErrorList {
-	if name == "" {
-		// v1beta1 has a default, v1alpha1 has none.
-		return field.ErrorList{field.Required(path, "the name of the Deployment")}
+// validateDeploymentName checks the name of a new Deployment. The name of the Website is its default, and the path of
+// the error is then that of the field that the user has set.
+func validateDeploymentName(w *website.Website, path *field.Path) field.ErrorList {
+	name := w.Spec.DeploymentName
+	// The limit of 63 characters would only repeat that of the type.
+	if name == "" || len(name) > utilvalidation.DNS1035LabelMaxLength {
+		return nil
+	}
+	hint := ""
+	if name == w.Name && len(utilvalidation.IsDNS1123Label(name)) == 0 {
+		path, hint = field.NewPath("metadata", "name"), "; set spec.deploymentName to another name to keep this one"
 	}
 	var errs field.ErrorList
-	// The name of the Service, a DNS-1035 label, begins with this name. The
-	// limit of 63 characters would only repeat that of the type.
-	if len(name) <= utilvalidation.DNS1035LabelMaxLength {
-		for _, msg := range utilvalidation.IsDNS1035Label(name) {
-			errs = append(errs, field.Invalid(path, name, msg))
-		}
+	// The name of the Service, a DNS-1035 label, begins with this name.
+	for _, msg := range utilvalidation.IsDNS1035Label(name) {
+		errs = append(errs, field.Invalid(path, name, msg+hint))
 	}
 	return errs
 }

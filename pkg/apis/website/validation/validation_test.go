@@ -109,6 +109,14 @@ func TestValidateWebsite(t *testing.T) {
 			website: newWebsite(deployment("1a")),
 			want:    []string{`spec.deploymentName: Invalid value: "1a": ` + utilvalidation.IsDNS1035Label("1a")[0]},
 		},
+		"name with a digit first, for the deployment too": {
+			website: newWebsite(deployment("2024-site"), func(w *website.Website) { w.Name = "2024-site" }),
+			want: []string{`metadata.name: Invalid value: "2024-site": ` + utilvalidation.IsDNS1035Label("2024-site")[0] +
+				"; set spec.deploymentName to another name to keep this one"},
+		},
+		"name with a digit first": {
+			website: newWebsite(func(w *website.Website) { w.Name = "2024-site" }),
+		},
 		"annotation that only v1alpha1 has": {
 			website: newWebsite(func(w *website.Website) {
 				w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"}

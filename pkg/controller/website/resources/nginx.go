@@ -147,6 +147,9 @@ func (nginxParameters) OtherHosts() string {
 	return `(?:_headers|_redirects|netlify\.toml|wrangler\.(?:toml|jsonc?))`
 }
 
+// NearestLevels are the directories above a missing file, by number, in which a page for it is looked for.
+func (nginxParameters) NearestLevels() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8} }
+
 func renderNginx(parameters nginxParameters) (string, error) {
 	variants, err := nginxVariants()
 	if err != nil {

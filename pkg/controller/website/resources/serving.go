@@ -46,6 +46,11 @@ func (s serving) AccessControl() string {
 	return value.String()
 }
 
+// NotFoundPageOfPath is NotFoundPage with the path that does not exist as its arguments.
+func (s serving) NotFoundPageOfPath() string {
+	return strings.TrimSuffix(s.NotFoundPage, `"`) + `?$uri"`
+}
+
 // redirect is a redirect from a path, or from all paths with a prefix.
 type redirect struct {
 	// From is the path, quoted, or the prefix.

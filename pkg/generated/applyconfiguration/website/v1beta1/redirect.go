@@ -7,12 +7,14 @@ package v1beta1
 //
 // Redirect redirects a path.
 type RedirectApplyConfiguration struct {
-	// from is the decoded path to redirect, without a query string. It must
-	// begin with '/' and match the requested path exactly: a redirect from
-	// /index.html does not apply to /. If it ends in "/*", it matches all paths
-	// with the prefix before '*', but /blog/* does not match /blog. '*'
-	// elsewhere and placeholders such as :year are not supported. At most 1024
-	// characters.
+	// from is the path to redirect, without a query string. It must begin with
+	// '/' and match the requested path exactly: a redirect from /index.html does
+	// not apply to /. If it ends in "/*", it matches all paths with the prefix
+	// before '*', but /blog/* does not match /blog. '*' elsewhere and
+	// placeholders such as :year are not supported. It consists of printable
+	// characters and spaces, as they are or percent-encoded as UTF-8, which is
+	// the same; '"', '$' and '\' are not supported, and '%', '?' and '#' must be
+	// encoded. At most 1024 characters, and 1024 bytes decoded.
 	From *string `json:"from,omitempty"`
 	// to is the target: an absolute path of the site, or an https:// or http://
 	// URL. In the path, query string or fragment, :splat stands for the part of

@@ -18,7 +18,9 @@ type WebsiteServingApplyConfiguration struct {
 	// Defaults to index.html.
 	Index *string `json:"index,omitempty"`
 	// notFoundPath is the page served with status 404: an absolute path in the
-	// published directory, of at most 1024 characters. Defaults to /404.html.
+	// published directory, of at most 1024 characters. It consists of the same
+	// characters as a redirect's from, except '?'. A 404.html in the nearest
+	// directory above the missing file takes precedence. Defaults to /404.html.
 	NotFoundPath *string `json:"notFoundPath,omitempty"`
 	// fallback is the response for a path that does not exist: None is the page
 	// of notFoundPath, SPA is the index of the site with status 200 if a visitor
