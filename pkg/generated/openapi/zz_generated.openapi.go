@@ -1568,7 +1568,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 					},
 					"fallback": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fallback is the response for a path that does not exist: None is the page of notFoundPath, SPA is the index of the site with status 200 if a visitor navigates there, for single-page applications. A missing script, style or picture has status 404 with both. Defaults to None.\n\nPossible enum values:\n - `\"None\"` responds with status 404.\n - `\"SPA\"` serves the index of the site with status 200.",
+							Description: "fallback is the response for a path that does not exist: None is the page of notFoundPath, SPA is the index of the site with status 200 if a visitor navigates there, for single-page applications. A missing script, style or picture has status 404 with both. Defaults to None.\n\nPossible enum values:\n - `\"None\"` responds with status 404.\n - `\"SPA\"` serves the index of the site with status 200 to navigations.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",
