@@ -101,7 +101,7 @@ serializeImagePulls: false
 # A pod that fills its volumes is found out within seconds, not minutes.
 volumeStatsAggPeriod: 10s
 # So is a Secret that has changed.
-syncFrequency: 10s
+syncFrequency: 3s
 # Images may have been imported and cannot be pulled again; a full disk of the developer's
 # is no reason to evict.
 imageGCHighThresholdPercent: 100
