@@ -1,6 +1,8 @@
 package install
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -48,6 +50,17 @@ func TestDefault(t *testing.T) {
 				t.Errorf("kubectl %s as website-controller: %s", strings.Join(args, " "), said)
 			}
 		}
+	})
+	t.Run("the controller repairs the keys of agents", func(t *testing.T) {
+		const label = "app.kubernetes.io/managed-by"
+		framework.Kubectl(t, "label", "configmap", "website-agent-keys", label+"-", "--namespace="+sites)
+		framework.WaitFor(t, "the label of the keys is back", func(context.Context) error {
+			if got := framework.Kubectl(t, "get", "configmap", "website-agent-keys", "--namespace="+sites, "-o",
+				`jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by}`); got != "website-controller" {
+				return fmt.Errorf("it is %q", got)
+			}
+			return nil
+		})
 	})
 
 	t.Run("the controller runs no pods with privilege", func(t *testing.T) { testPods(t, sites) })
