@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 var (
@@ -159,6 +161,9 @@ func (have outcome) costs(p point, want outcome) []string {
 			// The API server releases a node port after it has reported the deletion of the
 			// Service: a Service that comes back with it is tried six times.
 			most += 5
+		}
+		if site.name == resources.AgentKeysConfigMapName {
+			most++ // Between two Websites of one name, the controller may see that the namespace has none.
 		}
 		if site.verb == "patch" && n > most {
 			costs = append(costs, fmt.Sprintf("%s was done %d times, want %d", site, n, most))
