@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,7 +27,8 @@ func AuditLength(t *testing.T, component string) int64 {
 	return info.Size()
 }
 
-// AuditEvents returns what a component has logged since its log had the given length.
+// AuditEvents returns what a component has logged since its log had the given length. The line that was being written
+// then is not part of it.
 func AuditEvents(t *testing.T, component string, from int64) []auditv1.Event {
 	t.Helper()
 	file, err := os.Open(Cluster.AuditLog(component))
@@ -34,11 +36,19 @@ func AuditEvents(t *testing.T, component string, from int64) []auditv1.Event {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := file.Seek(from, io.SeekStart); err != nil {
+	if _, err := file.Seek(max(0, from-1), io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
+	lines := bufio.NewReader(file)
+	if from > 0 {
+		if _, err := lines.ReadString('\n'); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
 	var events []auditv1.Event
-	for decoder := json.NewDecoder(file); ; {
+	for decoder := json.NewDecoder(lines); ; {
 		var event auditv1.Event
 		err := decoder.Decode(&event)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

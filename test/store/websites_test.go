@@ -20,9 +20,8 @@ import (
 
 const namespace = metav1.NamespaceDefault
 
-// childrenOfEach is how many children a Website with one replica has: Deployment, Service,
-// and the ConfigMaps of nginx and of the agent.
-const childrenOfEach = 4
+// childrenOfEach is how many children a Website with one replica has: Deployment, Service, and the ConfigMap of nginx.
+const childrenOfEach = 3
 
 func websiteName(i int) string { return fmt.Sprintf("w%d", i) }
 
