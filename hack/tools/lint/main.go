@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"os"
 	"slices"
 
 	"github.com/Abirdcfly/dupword"
@@ -29,7 +30,8 @@ func main() {
 	words := dupword.NewAnalyzer()
 	// Strings repeat words for a reason, such as the conditions of a table.
 	if err := words.Flags.Set("comments-only", "true"); err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, "configuring dupword:", err)
+		os.Exit(1)
 	}
 	unitchecker.Main(slices.Concat(vet.Suite, []*analysis.Analyzer{words, unparam})...)
 }

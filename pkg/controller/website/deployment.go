@@ -70,6 +70,10 @@ func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *
 	ctx, end := r.tracer.startStep(ctx, stepAgentKeys)
 	defer func() { end(p) }()
 
+	keys := ""
+	if r.keys != nil {
+		keys = r.keys.Public()
+	}
 	done := children.Unchanged
 	websites, err := r.websiteIndex.IndexKeys(cache.NamespaceIndex, namespace)
 	switch {
@@ -77,8 +81,8 @@ func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *
 		return nil // Only an index that does not exist is an error, and the informer has it.
 	case len(websites) == 0:
 		done, p = r.children.AgentKeys.Delete(ctx, namespace)
-	case r.keys != nil && r.keys.Public() != "":
-		done, p = r.children.AgentKeys.Apply(ctx, namespace, r.keys.Public())
+	case keys != "":
+		done, p = r.children.AgentKeys.Apply(ctx, namespace, keys)
 	}
 	metrics.RecordChildWrite(r.children.AgentConfigMaps, done)
 	return p
