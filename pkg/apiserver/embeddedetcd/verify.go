@@ -20,8 +20,7 @@ import (
 const databaseTimeout = 5 * time.Second
 
 // verify returns an error if the data in dir cannot be read. etcd ends the process, or panics in a goroutine of its
-// own,
-// where a server without etcd is to answer discovery.
+// own, where a server without etcd is to answer discovery.
 func verify(dir string) (err error) {
 	member := filepath.Join(dir, "member")
 	if !wal.Exist(filepath.Join(member, "wal")) {

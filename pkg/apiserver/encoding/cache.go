@@ -90,8 +90,7 @@ func newCache(limit int) *cache {
 }
 
 // isOf reports whether the entry is of this decoded Website. It may be nil. The weak pointer is not asked for its
-// Website,
-// which would keep that in memory.
+// Website, which would keep that in memory.
 func (e *cacheEntry) isOf(w *website.Website) bool {
 	return e != nil && e.resourceVersion == w.ResourceVersion && len(w.ManagedFields) > 0 &&
 		e.decoded == weak.Make(&w.ManagedFields[0])
@@ -199,8 +198,7 @@ func (c *cache) replace(former *cacheEntry, w *website.Website) *cacheEntry {
 }
 
 // shared returns the sets, each of those that the Website does not have in memory as an equal one that others have, if
-// it
-// is known. It counts for each of them, so what the cache takes is at most what it counts.
+// it is known. It counts for each of them, so what the cache takes is at most what it counts.
 func (c *cache) shared(sets [][]byte, others []bool) [][]byte {
 	sets = slices.Clone(sets)
 	for i, set := range sets {

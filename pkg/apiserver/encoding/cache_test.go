@@ -102,8 +102,7 @@ func TestCacheOfTwoDecodedCopies(t *testing.T) {
 }
 
 // TestCacheOfTwoVersions: a Website that is listed in two versions in turn, as a page of a former list is, has one
-// cleanup
-// for each however often they replace each other.
+// cleanup for each however often they replace each other.
 func TestCacheOfTwoVersions(t *testing.T) {
 	c := newCache(maxCached)
 	w := newServed(0)

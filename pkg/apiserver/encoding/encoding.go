@@ -12,8 +12,7 @@ import (
 )
 
 // negotiated encodes Websites and Tables of them as JSON, large Websites also for YAML, and lists of them as protobuf,
-// in
-// this package, and all else as the serializer underneath.
+// in this package, and all else as the serializer underneath.
 type negotiated struct {
 	runtime.NegotiatedSerializer
 	infos    []runtime.SerializerInfo

@@ -9,8 +9,7 @@ import (
 )
 
 // setFeatureDefaults sets the defaults of feature gates that differ from those of Kubernetes's libraries. They belong
-// to
-// the process, and cannot be set once there are flags.
+// to the process, and cannot be set once there are flags.
 var setFeatureDefaults = sync.OnceValue(func() error {
 	// A list that is streamed from etcd and given up, as its client has gone, leaves a goroutine of etcd's client with
 	// what it has received: megabytes each time.

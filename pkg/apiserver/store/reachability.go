@@ -86,8 +86,7 @@ func (g *Guard) watchReachability(ctx context.Context, clock clock.Clock) {
 }
 
 // probe reads linearizably: an etcd without a leader cannot serve, either. Any of the members may answer: one whose
-// disk
-// hangs does not, while the others do. It returns the error of the last one otherwise.
+// disk hangs does not, while the others do. It returns the error of the last one otherwise.
 func (g *Guard) probe(ctx context.Context, members []*clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

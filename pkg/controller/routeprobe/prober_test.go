@@ -145,8 +145,7 @@ func TestPeriods(t *testing.T) {
 }
 
 // TestSpecsThatChangeOften: a user who changes a spec many times a second does not have the hosts probed as often,
-// whether
-// the hosts stay, are others each time, or are removed in between.
+// whether the hosts stay, are others each time, or are removed in between.
 func TestSpecsThatChangeOften(t *testing.T) {
 	const most = 60/2 + promptBurst + 60/10 + 1
 	for name, change := range map[string]func(g *gateway, i int){

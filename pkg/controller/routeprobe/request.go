@@ -39,8 +39,7 @@ type Resolver interface {
 }
 
 // probe returns what it finds of a host: at the first Gateway that does not serve it, or else at the first one. One
-// that
-// does not answer takes no more than its share of the time.
+// that does not answer takes no more than its share of the time.
 func (r *requester) probe(ctx context.Context, host Host) Result {
 	if len(host.Gateways) == 0 {
 		return Result{Failure: "no listener takes requests for the host"}

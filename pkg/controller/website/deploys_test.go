@@ -214,8 +214,7 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 }
 
 // TestUnwrittenSpecIsNotSettled: pods that serve the spec of before, because the Deployment could not be written, are
-// no
-// sign that they serve the current one.
+// no sign that they serve the current one.
 func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 	website := newWebsite(func(website *v1beta1.Website) {
 		website.Generation = 2

@@ -16,9 +16,8 @@ import (
 )
 
 // TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over afterwards, and until
-// then
-// the status says what is waited for, as that can be for ever. Pods of another Deployment with the same selector do not
-// count.
+// then the status says what is waited for, as that can be for ever. Pods of another Deployment with the same
+// selector do not count.
 func TestFormerPodsOfTwoRevisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		deployments []string
@@ -56,8 +55,7 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 }
 
 // TestFormerPodsUntilTheyAreReplaced: as long as the Service leads to pods of the controller before this one, their
-// nodes
-// are those of the status, whatever became of earlier writes of it. The Service is left as it is.
+// nodes are those of the status, whatever became of earlier writes of it. The Service is left as it is.
 func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(newWebsite())

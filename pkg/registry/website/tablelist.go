@@ -27,8 +27,7 @@ func WithTableRequest(ctx context.Context, request TableRequest) context.Context
 }
 
 // Table is a list of Websites whose rows are made one at a time, while they are encoded. k8s.io/apiserver has all rows
-// in
-// memory, and then all of the response, before it sends the first byte.
+// in memory, and then all of the response, before it sends the first byte.
 type Table struct {
 	list      *website.WebsiteList
 	request   TableRequest

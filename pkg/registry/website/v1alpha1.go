@@ -133,8 +133,7 @@ func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []s
 }
 
 // changedCarriedFields returns the paths of the fields that v1alpha1 lacks and that differ. Of a member of which
-// v1alpha1
-// has a field, it returns those of the members.
+// v1alpha1 has a field, it returns those of the members.
 func changedCarriedFields(now, before reflect.Value, path string) []string {
 	var changed []string
 	for i := range now.NumField() {

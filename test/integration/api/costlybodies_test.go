@@ -17,8 +17,7 @@ import (
 const costlyNumber = "12345678901234567890e999999999"
 
 // TestTextLikeQuantities: names, branches and annotations may look like numbers with an exponent, also in the protobuf
-// of
-// typed clients and of the controller, which writes the whole Website with its status.
+// of typed clients and of the controller, which writes the whole Website with its status.
 func TestTextLikeQuantities(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

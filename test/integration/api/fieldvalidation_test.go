@@ -75,8 +75,7 @@ func TestFieldValidation(t *testing.T) {
 }
 
 // TestFieldValidationOfTheAnnotation: what a later server has written into the annotation of v1alpha1 is unknown to
-// this
-// one. It is treated as an unknown field of the request, and not stored.
+// this one. It is treated as an unknown field of the request, and not stored.
 func TestFieldValidationOfTheAnnotation(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

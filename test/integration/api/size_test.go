@@ -44,8 +44,7 @@ func TestSizeOfASpec(t *testing.T) {
 }
 
 // TestLargestManifest: the largest spec can be applied by kubectl, which keeps the manifest in an annotation, and be
-// read
-// and written in v1alpha1, which keeps most of it in another.
+// read and written in v1alpha1, which keeps most of it in another.
 func TestLargestManifest(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

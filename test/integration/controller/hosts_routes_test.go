@@ -227,8 +227,7 @@ func testForeignRoute(t *testing.T, namespace string) {
 }
 
 // testGatewayWithoutTLS sets the certificate of a Website that is routed by a Gateway which has no listener for it:
-// from
-// then on nothing is served in the clear.
+// from then on nothing is served in the clear.
 func testGatewayWithoutTLS(t *testing.T, namespace string) {
 	const name = "clear"
 	if _, err := framework.GatewayAPI(t).GatewayV1().Gateways(namespace).Create(t.Context(), &gatewayv1.Gateway{

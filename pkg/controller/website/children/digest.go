@@ -36,8 +36,7 @@ type Digest struct {
 }
 
 // keep puts the Digest into a child in place of its managed fields, where it takes the least memory: into the
-// self-link,
-// which API servers neither store nor send since Kubernetes 1.24.
+// self-link, which API servers neither store nor send since Kubernetes 1.24.
 func (d Digest) keep(child metav1.Object) {
 	child.SetManagedFields(nil)
 	child.SetSelfLink(string(d.Content[:]) + string(d.Rest[:]))

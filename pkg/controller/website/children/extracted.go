@@ -70,9 +70,8 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 
 // extractionKey stands for all that decides what is extracted of a child. The generation stands for
 // the spec, and for kinds without one the resourceVersion for everything: the key is empty if there is neither. The
-// times at
-// which the fields were written tell apart what has one of these because the store was restored to an older state. The
-// Deployment controller notes on a Deployment which revision it has.
+// times at which the fields were written tell apart what has one of these because the store was restored to an
+// older state. The Deployment controller notes on a Deployment which revision it has.
 func extractionKey(child metav1.Object) (string, error) {
 	version, hasSpec := child.GetResourceVersion(), child.GetGeneration() != 0
 	if hasSpec {

@@ -119,8 +119,7 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 }
 
 // keepConfigMaps keeps the names of the nginx configurations of a pod template in the place of Secrets that are not
-// read
-// here: a volume takes 320 bytes.
+// read here: a volume takes 320 bytes.
 func keepConfigMaps(pod *corev1.PodSpec) []corev1.LocalObjectReference {
 	var kept []corev1.LocalObjectReference
 	for _, name := range FirstOf(templateConfigMaps(pod)) {

@@ -64,8 +64,7 @@ func Classify(err error) *Problem {
 }
 
 // ClassifyOther is Classify for a request that sends nothing that comes from a spec, such as one that reads. What is
-// said
-// to be invalid then is not the spec: it may come from a proxy, or from an older server during an upgrade.
+// said to be invalid then is not the spec: it may come from a proxy, or from an older server during an upgrade.
 func ClassifyOther(err error) *Problem {
 	p := Classify(err)
 	if p != nil && p.Reason == v1beta1.WebsiteReasonSpecInvalid {

@@ -160,8 +160,7 @@ func TestBackoffHasACap(t *testing.T) {
 }
 
 // TestApart: what the site does not depend on has a backoff of its own, so it neither prolongs the wait of what the
-// site
-// depends on, nor does it make one failure of that look like a lasting one.
+// site depends on, nor does it make one failure of that look like a lasting one.
 func TestApart(t *testing.T) {
 	queue := New(clock.RealClock{})
 	defer queue.ShutDown()

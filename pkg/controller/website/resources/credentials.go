@@ -41,8 +41,7 @@ func addCredentials(args *arguments, git *v1beta1.GitSource) {
 }
 
 // credentialVolumes mount what the arguments point to, and no other key of the Secret. A Secret that lacks one keeps
-// the
-// pod from starting, with an event that names the key.
+// the pod from starting, with an event that names the key.
 func credentialVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
 	if git.SecretRef == nil {
 		return nil

@@ -11,8 +11,7 @@ import (
 
 // requestTable is the specification of what visitors get. A request is "METHOD path", the method being GET unless it is
 // named, then its headers. A response is the status, then its headers, where one without value is not sent, and at the
-// end
-// the body after a colon of its own. Each header of a response is sent once, whether a row names it or not.
+// end the body after a colon of its own. Each header of a response is sent once, whether a row names it or not.
 type requestTable struct {
 	serving v1beta1.WebsiteServing
 	// protected asks for a password, and the requests have none.

@@ -78,10 +78,8 @@ type connectionLimits struct {
 }
 
 // newConnectionLimits keeps the memory of the unfinished requests of one worker within the limit, and that of
-// compressed
-// responses within three quarters of it, but for the minimums. Requests take at most three quarters of the connections
-// of
-// a worker: probes need others.
+// compressed responses within three quarters of it, but for the minimums. Requests take at most three quarters of
+// the connections of a worker: probes need others.
 func newConnectionLimits(website *v1beta1.Website) connectionLimits {
 	memory := requirements(website.Spec.Resources.Server, serverDefaults).Limits.Memory().Value()
 	connections := min(max(memory/connectionMemory, minConnections), maxConnections)

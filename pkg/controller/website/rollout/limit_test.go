@@ -151,8 +151,7 @@ func TestCompare(t *testing.T) {
 }
 
 // TestOldestOfMany: the oldest of many Websites are those that a sorted list begins with, and finding them keeps no
-// list
-// of all: at the start there is one such search for each.
+// list of all: at the start there is one such search for each.
 func TestOldestOfMany(t *testing.T) {
 	const most = 10
 	random := rand.New(rand.NewPCG(1, 2))

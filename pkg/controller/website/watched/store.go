@@ -1,6 +1,5 @@
 // Package watched keeps the objects that a reflector sees, and calls a handler. Unlike an informer it can be emptied
-// when
-// the cluster no longer serves a kind, and sees objects that it does not keep.
+// when the cluster no longer serves a kind, and sees objects that it does not keep.
 package watched
 
 import (
