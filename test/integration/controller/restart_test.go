@@ -130,7 +130,8 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 
 	for _, ref := range controllerWrites(t, kubeAudit, websiteAudit) {
 		lease := ref.Resource == "leases" && ref.Namespace == "website-system" && ref.Name == "website-controller"
-		if !lease && ref.Namespace != others {
+		// Namespaces of former tests may still lose their ConfigMaps.
+		if !lease && slices.Contains([]string{namespace, "website-system", ""}, ref.Namespace) {
 			t.Errorf("%s %s/%s %s was written after a restart, want no writes", ref.Resource, ref.Namespace, ref.Name,
 				ref.Subresource)
 		}

@@ -25,31 +25,40 @@ type AgentKeys struct {
 	client func(namespace string) corev1client.ConfigMapInterface
 }
 
-// Apply creates or updates the ConfigMap of a namespace. One that another client has created is left alone.
+// Apply creates or updates the ConfigMap of a namespace. One that another client has created is left alone. One that
+// the cache lacks is read, as it may not have arrived yet, or lack the label by which the informer selects.
 func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operation, *problem.Problem) {
-	current := k.cached(namespace)
-	if current != nil && (current.Data[requests.KeysFile] == keys || !current.DeletionTimestamp.IsZero()) {
-		return Unchanged, nil // The event of its deletion has it created again.
-	}
 	client, name := k.client(namespace), resources.AgentKeysConfigMapName
-	desired, done := resources.AgentKeysConfigMap(namespace, keys), Created
-	options := metav1.ApplyOptions{FieldManager: FieldManager}
-	var applied *corev1.ConfigMap
-	var err error
-	if current == nil {
-		applied, err = client.Apply(ctx, desired.WithResourceVersion(neverStored), options)
-		if apierrors.IsConflict(err) {
-			// It exists, and may lack the label by which the informer selects.
-			if current, err = client.Get(ctx, name, metav1.GetOptions{}); err == nil && !isOurs(current) {
-				return Unchanged, problem.NameTaken("ConfigMap/"+name+"/"+string(current.UID), false,
-					"ConfigMap %q exists already and is not of %s, so it is left alone; delete it", name, resources.ManagedBy)
-			}
+	current := k.cached(namespace)
+	shown := current != nil
+	if !shown {
+		read, err := client.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return Unchanged, problem.ClassifyOther(fmt.Errorf("reading ConfigMap %q: %w", name, err))
+		case !isOurs(read):
+			return Unchanged, problem.NameTaken("ConfigMap/"+name+"/"+string(read.UID), false,
+				"ConfigMap %q exists already and is not of %s, so it is left alone; delete it", name, resources.ManagedBy)
+		default:
+			current = read
 		}
 	}
-	if current != nil && err == nil {
-		desired.ResourceVersion, options.Force, done = nil, true, Updated
-		applied, err = client.Apply(ctx, desired.WithUID(current.UID), options)
+	desired := resources.AgentKeysConfigMap(namespace, keys)
+	done, options := Created, metav1.ApplyOptions{FieldManager: FieldManager}
+	switch {
+	case current == nil:
+		desired.WithResourceVersion(neverStored)
+	case !current.DeletionTimestamp.IsZero():
+		return Unchanged, nil // The event of its deletion has it created again.
+	case current.Data[requests.KeysFile] == keys &&
+		(shown || current.Labels[resources.LabelManagedBy] == resources.ManagedBy):
+		return Unchanged, nil
+	default:
+		desired.WithUID(current.UID)
+		options.Force, done = true, Updated
 	}
+	applied, err := client.Apply(ctx, desired, options)
 	if err != nil {
 		return Unchanged, problem.Classify(fmt.Errorf("writing ConfigMap %q: %w", name, err))
 	}
