@@ -78,7 +78,7 @@ func TestPodProxy(t *testing.T) {
 // resource.
 func documentedRules(t *testing.T, resource string) []rbacv1.PolicyRule {
 	t.Helper()
-	page, err := os.ReadFile(framework.Path("docs", "controller.md"))
+	page, err := os.ReadFile(framework.Path("docs", "troubleshooting.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +89,10 @@ func documentedRules(t *testing.T, resource string) []rbacv1.PolicyRule {
 		}
 		var rules []rbacv1.PolicyRule
 		if err := yaml.UnmarshalStrict([]byte(block), &rules); err != nil {
-			t.Fatalf("the rule for %s in docs/controller.md: %v", resource, err)
+			t.Fatalf("the rule for %s in docs/troubleshooting.md: %v", resource, err)
 		}
 		return rules
 	}
-	t.Fatalf("docs/controller.md has no rule for %s", resource)
+	t.Fatalf("docs/troubleshooting.md has no rule for %s", resource)
 	return nil
 }

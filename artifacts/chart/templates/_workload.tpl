@@ -61,7 +61,7 @@
 {{- range (default dict (lookup "apps/v1" "StatefulSet" $o.metadata.namespace $name).spec).volumeClaimTemplates }}
 {{- $size := .spec.resources.requests.storage }}
 {{- if ne (include "website.mebibytes" $size) (include "website.mebibytes" $v.storage.size) }}
-{{- fail (printf "storage.size is %s, and the claims of StatefulSet %s are made with %s, which is immutable: enlarge the claims, delete the StatefulSet with --cascade=orphan, and upgrade again, see docs/install.md" $v.storage.size $name $size) }}
+{{- fail (printf "storage.size is %s, and the claims of StatefulSet %s are made with %s, which is immutable: enlarge the claims, delete the StatefulSet with --cascade=orphan, and upgrade again, see docs/storage.md" $v.storage.size $name $size) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -19,11 +19,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
 
-// What docs/operations-controller.md says for a controller of one
+// What docs/install.md says for a controller of one
 // namespace, which the manifest and the flags call documentedNamespace.
 var (
 	namespacedRoles     = framework.Path("artifacts", "rbac", "controller-one-namespace.yaml")
-	namespacedManual    = framework.Path("docs", "operations-controller.md")
+	namespacedManual    = framework.Path("docs", "install.md")
 	documentedNamespace = "team-a"
 )
 

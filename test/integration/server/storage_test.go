@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestEtcdVersion holds the stores under test to the versions that docs/operations-apiserver.md
+// TestEtcdVersion holds the stores under test to the versions that docs/storage.md
 // names: the embedded etcd, and an external one of the Kubernetes release under test.
 func TestEtcdVersion(t *testing.T) {
 	t.Parallel()

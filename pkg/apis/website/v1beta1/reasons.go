@@ -1,6 +1,6 @@
 package v1beta1
 
-// Reasons of the conditions of a Website. docs/controller.md lists the conditions
+// Reasons of the conditions of a Website. docs/conditions.md lists the conditions
 // that have them, and what to do.
 const (
 	// WebsiteReasonPending means that website-controller has not reported a status
