@@ -52,40 +52,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestClaimsNameTheirTests: a row of these pages that nothing shows is a claim. Tables that
-// do not say by what a row is shown claim nothing.
-func TestClaimsNameTheirTests(t *testing.T) {
-	// The least number of rows, by page.
-	for page, least := range map[string]int{"why-not-a-crd.md": 15, "aggregation.md": 10, "../SECURITY.md": 15} {
-		rows, claims := 0, false
-		for line := range strings.Lines(read(t, page)) {
-			switch {
-			case !strings.HasPrefix(line, "| "):
-				claims = claims && strings.HasPrefix(line, "|")
-				continue
-			case strings.Contains(line, "shown by |"):
-				claims = true
-				continue
-			case !claims:
-				continue
-			}
-			rows++
-			named := 0
-			for _, match := range link.FindAllStringSubmatch(line, -1) {
-				if testName.MatchString(match[1]) {
-					named++
-				}
-			}
-			if named == 0 {
-				t.Errorf("%s: no test shows %s", page, line)
-			}
-		}
-		if rows < least {
-			t.Errorf("%s: only %d rows were found", page, rows)
-		}
-	}
-}
-
 // TestTablesHaveValues: a row of which only the name is left was meant to have numbers.
 func TestTablesHaveValues(t *testing.T) {
 	for _, document := range documents(t) {
@@ -105,7 +71,11 @@ func documents(t *testing.T) []string {
 	if err != nil || len(here) == 0 {
 		t.Fatalf("documents = %v (%v), want some", here, err)
 	}
-	return append(here, filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md"),
+	design, err := filepath.Glob(filepath.Join("design", "*.md"))
+	if err != nil || len(design) == 0 {
+		t.Fatalf("documents of the design = %v (%v), want some", design, err)
+	}
+	return append(append(here, design...), filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md"),
 		filepath.Join("..", "SECURITY.md"), filepath.Join("..", "CHANGELOG.md"))
 }
 
