@@ -35,51 +35,26 @@ func usersFile(website *v1beta1.Website) string {
 	return accessFile
 }
 
-// addAccess adds the flags of the agent for the users.
-func addAccess(args *arguments, website *v1beta1.Website) {
-	if isProtected(website) {
-		args.add("access-secret", accessSecretMountPath)
-		args.add("access-file", accessFile)
-	}
-}
-
-// accessVolumes are the Secret, of which each key may be missing, and the file. A pod starts
-// without the Secret, and rejects every request.
-func accessVolumes(website *v1beta1.Website) []*corev1ac.VolumeApplyConfiguration {
+// protection gives the agent the Secret with the users, of which each key may be missing, and nginx the file that the
+// agent makes of it. A pod starts without the Secret, and rejects every request.
+func protection(website *v1beta1.Website) (c concern) {
 	if !isProtected(website) {
-		return nil
+		return c
 	}
-	secret := corev1ac.SecretVolumeSource().WithSecretName(website.Spec.Access.BasicAuth.SecretRef.Name).
-		WithDefaultMode(secretMode).WithOptional(true)
-	for _, key := range []string{access.UsernameKey, access.PasswordKey, access.HtpasswdKey} {
-		secret.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
-	}
+	c.args.add("access-secret", accessSecretMountPath)
+	c.args.add("access-file", accessFile)
+	secret := secretVolume(accessSecretVolume, website.Spec.Access.BasicAuth.SecretRef.Name,
+		access.UsernameKey, access.PasswordKey, access.HtpasswdKey)
+	secret.Secret.WithOptional(true)
+	c.mount(secret, accessSecretMountPath)
 	file := emptyDir(accessVolume, resource.MustParse(accessSize))
 	file.EmptyDir.WithMedium(corev1.StorageMediumMemory)
-	return []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(accessSecretVolume).WithSecret(secret), file}
-}
-
-// accessMounts give the agent, in the container of git-sync, the Secret and the directory of
-// the file.
-func accessMounts(website *v1beta1.Website) []*corev1ac.VolumeMountApplyConfiguration {
-	if !isProtected(website) {
-		return nil
-	}
-	return []*corev1ac.VolumeMountApplyConfiguration{
-		corev1ac.VolumeMount().WithName(accessSecretVolume).WithMountPath(accessSecretMountPath).WithReadOnly(true),
-		corev1ac.VolumeMount().WithName(accessVolume).WithMountPath(accessMountPath),
-	}
-}
-
-// usersMounts give nginx the directory of the file: a file that is mounted itself would never
-// change.
-func usersMounts(website *v1beta1.Website) []*corev1ac.VolumeMountApplyConfiguration {
-	if !isProtected(website) {
-		return nil
-	}
-	return []*corev1ac.VolumeMountApplyConfiguration{
-		corev1ac.VolumeMount().WithName(accessVolume).WithMountPath(accessMountPath).WithReadOnly(true),
-	}
+	c.volumes = append(c.volumes, file)
+	c.agentMounts = append(c.agentMounts, corev1ac.VolumeMount().WithName(accessVolume).WithMountPath(accessMountPath))
+	// Its directory: a file that is mounted itself would never change.
+	c.nginxMounts = append(c.nginxMounts,
+		corev1ac.VolumeMount().WithName(accessVolume).WithMountPath(accessMountPath).WithReadOnly(true))
+	return c
 }
 
 // privateHeaders returns the headers of a protected site. A shared cache must not keep its

@@ -54,7 +54,7 @@ func (a *arguments) add(name, value string) {
 }
 
 // agentArgs is the command line of the agent of a Website with an nginx configuration.
-func agentArgs(website *v1beta1.Website, proxy Proxy, nginxConfig string) ([]string, error) {
+func agentArgs(website *v1beta1.Website, added concern, nginxConfig string) ([]string, error) {
 	if err := checkSource(website); err != nil {
 		return nil, err
 	}
@@ -71,14 +71,12 @@ func agentArgs(website *v1beta1.Website, proxy Proxy, nginxConfig string) ([]str
 	args.add("revision", configHash(nginxConfig))
 	args.add("period", seconds(period))
 	args.add("timeout", seconds(website.Spec.Polling.TimeoutSeconds))
-	addCredentials(&args, git)
-	addEgress(&args, git, proxy)
+	args = append(args, added.fetchArgs...)
 	args.add("root", gitMountPath+"/"+repositoryDir)
 	args.add("releases", gitMountPath+"/"+siteDir)
 	args.add("volume", gitMountPath)
 	args.add("disk-budget", strconv.FormatInt(diskBudget(website), 10))
-	args.add("config", agentConfigPath)
-	addAccess(&args, website)
+	args = append(args, added.args...)
 	args.add("listen", fmt.Sprintf(":%d", syncMetricsPort))
 	args.add("status-listen", fmt.Sprintf("127.0.0.1:%d", agentPort))
 	return args, nil

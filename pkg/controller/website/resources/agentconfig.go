@@ -44,22 +44,21 @@ func AgentKeysConfigMap(namespace, keys string) *corev1ac.ConfigMapApplyConfigur
 		WithData(map[string]string{requests.KeysFile: keys})
 }
 
-// agentConfig is the volume with both. A pod starts without them as well.
-func agentConfig(website *v1beta1.Website) *corev1ac.VolumeApplyConfiguration {
+// agentConfig gives agents the data that change without a rollout: both ConfigMaps, without which a pod starts as well,
+// and the UID of the pod, for which requests are signed.
+func agentConfig(website *v1beta1.Website) (c concern) {
 	projected := corev1ac.ProjectedVolumeSource()
 	for _, name := range []string{AgentKeysConfigMapName, AgentConfigMapName(website)} {
 		projected.WithSources(corev1ac.VolumeProjection().
 			WithConfigMap(corev1ac.ConfigMapProjection().WithName(name).WithOptional(true)))
 	}
-	return corev1ac.Volume().WithName(agentConfigVolume).WithProjected(projected)
-}
-
-// podUID tells the agent the UID of its pod, for which requests are signed.
-func podUID() *corev1ac.EnvVarApplyConfiguration {
-	return corev1ac.EnvVar().WithName(agent.PodUIDVariable).
-		WithValueFrom(
-			corev1ac.EnvVarSource().WithFieldRef(
-				corev1ac.ObjectFieldSelector().WithAPIVersion(corev1.SchemeGroupVersion.String()).WithFieldPath("metadata.uid"),
-			),
-		)
+	c.args.add("config", agentConfigPath)
+	// As a directory: a file that is mounted by subPath never changes.
+	c.mount(corev1ac.Volume().WithName(agentConfigVolume).WithProjected(projected), agentConfigPath)
+	c.env = append(c.env, corev1ac.EnvVar().WithName(agent.PodUIDVariable).WithValueFrom(
+		corev1ac.EnvVarSource().WithFieldRef(
+			corev1ac.ObjectFieldSelector().WithAPIVersion(corev1.SchemeGroupVersion.String()).WithFieldPath("metadata.uid"),
+		),
+	))
+	return c
 }

@@ -25,44 +25,31 @@ func usesSSH(git *v1beta1.GitSource) bool {
 	return !strings.HasPrefix(git.Repository, "https://") && !strings.HasPrefix(git.Repository, "http://")
 }
 
-// addCredentials adds the flags for a private repository. The password and the key stay in files.
-func addCredentials(args *arguments, git *v1beta1.GitSource) {
+// credentials give the agent, and not nginx, the Secret of a private repository: the keys that the arguments name, and
+// no others. The password and the key stay in files. A Secret that lacks one keeps the pod from starting, with an event
+// that names the key.
+func credentials(git *v1beta1.GitSource) (c concern) {
 	if git.SecretRef == nil {
-		return
+		return c
 	}
+	flags, keys := []string{"username-file", "password-file"},
+		[]string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}
 	if usesSSH(git) {
-		args.add("ssh-key-file", credentialsMountPath+"/"+corev1.SSHAuthPrivateKey)
-		args.add("ssh-known-hosts-file", credentialsMountPath+"/"+knownHostsKey)
-	} else {
-		args.add("username-file", credentialsMountPath+"/"+corev1.BasicAuthUsernameKey)
-		args.add("password-file", credentialsMountPath+"/"+corev1.BasicAuthPasswordKey)
+		flags, keys = []string{"ssh-key-file", "ssh-known-hosts-file"}, []string{corev1.SSHAuthPrivateKey, knownHostsKey}
 	}
-	args.add("credential-scope", string(git.CredentialScope))
+	for i, flag := range flags {
+		c.fetchArgs.add(flag, credentialsMountPath+"/"+keys[i])
+	}
+	c.fetchArgs.add("credential-scope", string(git.CredentialScope))
+	c.mount(secretVolume(credentialsVolume, git.SecretRef.Name, keys...), credentialsMountPath)
+	return c
 }
 
-// credentialVolumes mount what the arguments point to, and no other key of the Secret. A Secret that lacks one keeps
-// the pod from starting, with an event that names the key.
-func credentialVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
-	if git.SecretRef == nil {
-		return nil
-	}
-	keys := []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}
-	if usesSSH(git) {
-		keys = []string{corev1.SSHAuthPrivateKey, knownHostsKey}
-	}
-	secret := corev1ac.SecretVolumeSource().WithSecretName(git.SecretRef.Name).WithDefaultMode(secretMode)
+// secretVolume returns a volume with some keys of a Secret.
+func secretVolume(name, secretName string, keys ...string) *corev1ac.VolumeApplyConfiguration {
+	secret := corev1ac.SecretVolumeSource().WithSecretName(secretName).WithDefaultMode(secretMode)
 	for _, key := range keys {
 		secret.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
 	}
-	return []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(credentialsVolume).WithSecret(secret)}
-}
-
-// credentialMounts give the agent, and not nginx, what credentialVolumes hold.
-func credentialMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration {
-	if git.SecretRef == nil {
-		return nil
-	}
-	return []*corev1ac.VolumeMountApplyConfiguration{
-		corev1ac.VolumeMount().WithName(credentialsVolume).WithMountPath(credentialsMountPath).WithReadOnly(true),
-	}
+	return corev1ac.Volume().WithName(name).WithSecret(secret)
 }

@@ -90,9 +90,10 @@ type Installation struct {
 // which the validation of the API server rejects as well.
 func Deployment(website *v1beta1.Website, installation Installation,
 	nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	gitSync, err := gitSyncContainer(website, installation, nginxConfig)
+	added := concernsOf(website, installation.Proxy)
+	args, err := agentArgs(website, added, nginxConfig)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", website.Name, err)
 	}
 
 	replicas := int32(defaultReplicas)
@@ -107,8 +108,8 @@ func Deployment(website *v1beta1.Website, installation Installation,
 		WithSecurityContext(podSecurityContext(installation)).
 		// The agent is a sidecar: it starts before nginx, and it ends when nginx has
 		// answered the requests in flight.
-		WithInitContainers(agentContainer(website, installation), gitSync).
-		WithContainers(nginxContainer(website, installation)).
+		WithInitContainers(agentContainer(website, installation), gitSyncContainer(website, installation, args, added)).
+		WithContainers(nginxContainer(website, installation, added)).
 		WithNodeSelector(website.Spec.Scheduling.NodeSelector).
 		WithTolerations(tolerations(website.Spec.Scheduling.Tolerations)...).
 		WithTopologySpreadConstraints(
@@ -123,10 +124,7 @@ func Deployment(website *v1beta1.Website, installation Installation,
 			emptyDir(gitSyncTempVolume, *byteQuantity(gitSyncTempSize)),
 			emptyDir(agentVolume, *byteQuantity(agentSize)),
 		).
-		WithVolumes(agentConfig(website)).
-		WithVolumes(credentialVolumes(Git(website))...).
-		WithVolumes(caVolumes(Git(website))...).
-		WithVolumes(accessVolumes(website)...).
+		WithVolumes(added.volumes...).
 		WithImagePullSecrets(pullSecrets(installation.PullSecrets)...)
 
 	return appsv1ac.Deployment(DeploymentName(website), website.Namespace).
@@ -168,7 +166,8 @@ func spread(website *v1beta1.Website, topologyKey string) *corev1ac.TopologySpre
 // nginxContainer has no liveness probe: nginx replaces a worker that dies, a
 // master that dies ends the container, and a failing probe on a busy node
 // would stop a pod that serves.
-func nginxContainer(website *v1beta1.Website, installation Installation) *corev1ac.ContainerApplyConfiguration {
+func nginxContainer(website *v1beta1.Website, installation Installation,
+	added concern) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(NginxContainer).
 		WithImage(installation.Nginx).
@@ -203,7 +202,7 @@ func nginxContainer(website *v1beta1.Website, installation Installation) *corev1
 			corev1ac.VolumeMount().WithName(nginxConfigVolume).WithMountPath(nginxConfigPath).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxTempVolume).WithMountPath(tempDir),
 		).
-		WithVolumeMounts(usersMounts(website)...)
+		WithVolumeMounts(added.nginxMounts...)
 }
 
 // adminProbe probes nginx on the port that no Service exposes.
@@ -282,20 +281,15 @@ func restricted(installation Installation, user int64) *corev1ac.SecurityContext
 // gitSyncContainer is a sidecar without probes: nginx serves what was fetched while
 // the remote is unreachable, and a startup probe would delay nginx in a pod that
 // has content already.
-func gitSyncContainer(website *v1beta1.Website, installation Installation,
-	nginxConfig string) (*corev1ac.ContainerApplyConfiguration, error) {
-	args, err := agentArgs(website, installation.Proxy, nginxConfig)
-	if err != nil {
-		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", website.Name, err)
-	}
-	git := Git(website)
+func gitSyncContainer(website *v1beta1.Website, installation Installation, args []string,
+	added concern) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(GitSyncContainer).
 		WithImage(installation.GitSync).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithCommand(agentProgram).
 		WithArgs(args...).
-		WithEnv(podUID()).
+		WithEnv(added.env...).
 		WithPorts(containerPort(metricsPortName, syncMetricsPort)).
 		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
 		WithSecurityContext(restricted(installation, gitSyncUser)).
@@ -303,10 +297,6 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation,
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath),
 			corev1ac.VolumeMount().WithName(gitSyncTempVolume).WithMountPath(tempDir),
 			corev1ac.VolumeMount().WithName(agentVolume).WithMountPath(agentMountPath).WithReadOnly(true),
-			// As a directory: what is mounted by subPath never changes.
-			corev1ac.VolumeMount().WithName(agentConfigVolume).WithMountPath(agentConfigPath).WithReadOnly(true),
 		).
-		WithVolumeMounts(credentialMounts(git)...).
-		WithVolumeMounts(caMounts(git)...).
-		WithVolumeMounts(accessMounts(website)...), nil
+		WithVolumeMounts(added.agentMounts...)
 }

@@ -22,14 +22,26 @@ type Proxy struct {
 	None string
 }
 
-// addEgress adds the flags for the way to the repository.
-func addEgress(args *arguments, git *v1beta1.GitSource, proxy Proxy) {
+// egress is the way to the repository: the proxy, and the bundle of CA certificates that git, and not nginx, trusts in
+// the place of the public ones. A bundle that is missing keeps the pod from starting, with an event that names it.
+func egress(git *v1beta1.GitSource, proxy Proxy) (c concern) {
 	if git.CARef != nil {
-		args.add("ca-file", caMountPath+"/"+caFile)
+		c.fetchArgs.add("ca-file", caMountPath+"/"+caFile)
+		volume, item := corev1ac.Volume().WithName(caVolume),
+			corev1ac.KeyToPath().WithKey(cmp.Or(git.CARef.Key, caFile)).WithPath(caFile)
+		if git.CARef.SecretName != "" {
+			volume.WithSecret(
+				corev1ac.SecretVolumeSource().WithSecretName(git.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item),
+			)
+		} else {
+			volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(git.CARef.ConfigMapName).WithItems(item))
+		}
+		c.mount(volume, caMountPath)
 	}
-	args.add("https-proxy", proxy.HTTPS)
-	args.add("http-proxy", proxy.HTTP)
-	args.add("no-proxy", proxy.None)
+	c.fetchArgs.add("https-proxy", proxy.HTTPS)
+	c.fetchArgs.add("http-proxy", proxy.HTTP)
+	c.fetchArgs.add("no-proxy", proxy.None)
+	return c
 }
 
 func pullSecrets(names []string) []*corev1ac.LocalObjectReferenceApplyConfiguration {
@@ -38,31 +50,4 @@ func pullSecrets(names []string) []*corev1ac.LocalObjectReferenceApplyConfigurat
 		secrets = append(secrets, corev1ac.LocalObjectReference().WithName(name))
 	}
 	return secrets
-}
-
-// caVolumes mount the bundle of CA certificates that git trusts in the place of the public ones. One that is missing
-// keeps the pod from starting, with an event that names it.
-func caVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
-	if git.CARef == nil {
-		return nil
-	}
-	volume, item := corev1ac.Volume().WithName(caVolume),
-		corev1ac.KeyToPath().WithKey(cmp.Or(git.CARef.Key, caFile)).WithPath(caFile)
-	if git.CARef.SecretName != "" {
-		volume.WithSecret(
-			corev1ac.SecretVolumeSource().WithSecretName(git.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item),
-		)
-	} else {
-		volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(git.CARef.ConfigMapName).WithItems(item))
-	}
-	return []*corev1ac.VolumeApplyConfiguration{volume}
-}
-
-// caMounts give git, and not nginx, what caVolumes hold.
-func caMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration {
-	if git.CARef == nil {
-		return nil
-	}
-	return []*corev1ac.VolumeMountApplyConfiguration{corev1ac.VolumeMount().WithName(caVolume).WithMountPath(caMountPath).
-		WithReadOnly(true)}
 }
