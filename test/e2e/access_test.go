@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// reader is the user who may read the site.
+// reader is the user with access to the site.
 const reader = "reader"
 
 func withUsers(secret string) func(*v1beta1.Website) {
@@ -30,8 +30,8 @@ func (s *site) getAs(ctx context.Context, url, password, path string) answer {
 	return get(ctx, visitor, url+path)
 }
 
-// waitAdmits waits until the site admits one password, or nobody if that is empty. Nobody
-// else is admitted meanwhile.
+// waitAdmits waits until the site admits only this password, or nobody if it is empty.
+// All others are rejected meanwhile.
 func (s *site) waitAdmits(t *testing.T, admitted string, others ...string) {
 	t.Helper()
 	url := s.url(t)
@@ -55,7 +55,7 @@ func (s *site) waitAdmits(t *testing.T, admitted string, others ...string) {
 }
 
 // TestAccess protects a site with a Secret that is created, rotated and deleted while its pod
-// runs. The pod stays the same, and without the Secret nobody is admitted.
+// runs. The pod stays the same, and without the Secret all requests are rejected.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	const first, second, third = "first-password-of-a-test", "second-password-of-a-test", "third-password-of-a-test"
@@ -90,7 +90,7 @@ func TestAccess(t *testing.T) {
 
 	s.kubectl(t, "patch", "secret", "readers", "-p", fmt.Sprintf(`{"stringData":{"password":%q}}`, second))
 	s.waitAdmits(t, second, first)
-	// The other format of the Secret, with the unsalted hash of its password.
+	// This is the other format of the Secret, with the unsalted hash of its password.
 	s.kubectl(t, "patch", "secret", "readers", "-p",
 		fmt.Sprintf(`{"stringData":{"htpasswd":%q}}`, reader+":{SHA}h+mKXFC3cnIdBUPwz5xrDqadn1k="))
 	s.waitAdmits(t, third, first, second)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// artifact is the path of a file that a test leaves for a reader.
+// artifact returns the path of a file that a test keeps for debugging.
 func artifact(t *testing.T, name string) string {
 	t.Helper()
 	if err := os.MkdirAll(artifacts, 0o755); err != nil {
@@ -19,8 +19,8 @@ func artifact(t *testing.T, name string) string {
 	return filepath.Join(artifacts, name)
 }
 
-// keepNamespace keeps what kubectl says about a namespace: the Website and its
-// children, what happened to them, and what the containers wrote.
+// keepNamespace saves kubectl's output for a namespace: the Website and its
+// children, events, and the logs of the containers.
 func keepNamespace(t *testing.T, namespace string) {
 	t.Helper()
 	dir := artifact(t, strings.ReplaceAll(t.Name(), "/", "_")+"-"+namespace)
@@ -45,5 +45,5 @@ func keepNamespace(t *testing.T, namespace string) {
 			t.Error(err)
 		}
 	}
-	t.Logf("what was in namespace %s is kept in %s", namespace, dir)
+	t.Logf("the objects and logs of namespace %s are in %s", namespace, dir)
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// browserTimeout is for a browser's first start on a small machine.
+// browserTimeout allows for a browser's first start on a small machine.
 const browserTimeout = 5 * time.Minute
 
-// browserScript proves that the browser took scripts and styles for what they
-// are: it writes what it computed from both into the page.
+// browserScript proves that the browser accepted the types of scripts and
+// styles: it writes values computed from both into the page.
 const browserScript = `<script type="module">
 import { words } from "/words.mjs";
 document.querySelector("h1").insertAdjacentHTML("afterend",
@@ -72,7 +72,7 @@ func TestBrowser(t *testing.T) {
 }
 
 // browser returns a function that runs headless Chromium with arguments for a
-// site, and returns what it printed. It skips the test where there is none.
+// site, and returns its output. It skips the test if there is no Chromium.
 func browser(t *testing.T) func(t *testing.T, site string, args ...string) string {
 	t.Helper()
 	requireChromium(t)
@@ -86,7 +86,7 @@ func browser(t *testing.T) func(t *testing.T, site string, args ...string) strin
 	}
 }
 
-// requireChromium skips the test where there is no browser.
+// requireChromium skips the test if there is no Chromium.
 func requireChromium(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
@@ -94,8 +94,8 @@ func requireChromium(t *testing.T) {
 	}
 }
 
-// runChromium runs headless Chromium for a user with a home directory, in which names resolve by
-// rules, and returns what it printed.
+// runChromium runs headless Chromium for a user with a home directory, with rules for name
+// resolution, and returns its output.
 func runChromium(t *testing.T, home, rules string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
@@ -103,10 +103,10 @@ func runChromium(t *testing.T, home, rules string, args ...string) string {
 	cmd := exec.CommandContext(ctx, "chromium", append([]string{
 		"--headless=new", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800", "--force-device-scale-factor=1",
 		"--user-data-dir=" + filepath.Join(home, "profile"), "--no-first-run", "--virtual-time-budget=5000",
-		// It asks for nothing but the site.
+		// The browser sends no requests of its own.
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server",
 		"--host-resolver-rules=" + rules,
-		// Chromium's sandbox does not work for root, who runs these tests; the page is ours.
+		// Chromium's sandbox does not work for root, who runs these tests; the page is trusted.
 		"--no-sandbox", "--disable-dev-shm-usage",
 	}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home)
@@ -119,8 +119,8 @@ func runChromium(t *testing.T, home, rules string, args ...string) string {
 	return stdout.String()
 }
 
-// checkPicture makes sure that a picture shows a page with its style: paper of
-// the right colour, and ink on it.
+// checkPicture checks that a picture shows a styled page: a background of the
+// right colour, and text on it.
 func checkPicture(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

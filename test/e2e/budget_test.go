@@ -19,21 +19,21 @@ import (
 var largePushes = flag.Bool("large-pushes", false,
 	"push a site of 200 MB ten times within ten minutes, instead of one of a tenth of that six times")
 
-// TestPushesEvictNothing pushes a site again and again of which a tenth fits into the volume
-// of its pod: earlier releases go before the volume is full.
+// TestPushesEvictNothing repeatedly pushes a site of a tenth of the size of its pod's
+// volume: earlier releases are removed before the volume is full.
 func TestPushesEvictNothing(t *testing.T) {
 	t.Parallel()
 	size, pushes, interval := 20_000_000, 6, time.Duration(0)
 	tweaks := []func(*v1beta1.Website){withDisk("215Mi")}
 	if *largePushes {
-		// With the default size of the volume.
+		// The volume has its default size.
 		size, pushes, interval, tweaks = 200_000_000, 10, 40*time.Second, nil
 	}
 	requireDisk(t, 25*uint64(size))
 	namespace := newNamespace(t)
 	r := newRepository(t, "", namespace, "main")
 	for _, dir := range []string{r.clone, r.path} {
-		// Packing random bytes takes time, and saves nothing.
+		// Compressing random bytes takes time, and saves nothing.
 		r.git(t, "-C", dir, "config", "core.compression", "0")
 		r.git(t, "-C", dir, "config", "core.bigFileThreshold", "10k")
 	}
@@ -59,7 +59,7 @@ func TestPushesEvictNothing(t *testing.T) {
 	for i := range pushes {
 		next := time.Now().Add(interval)
 		commit := push(i + 1)
-		// It need not wait for the period.
+		// The request makes the agent fetch before the period is over.
 		adminGet(t.Context(), before, adminPort, "/status?expect="+commit)
 		s.waitLive(t, commit)
 		used.observe(t, s)

@@ -12,9 +12,9 @@ import (
 // kubectlTimeout is framework.WaitTimeout for the waits of kubectl.
 const kubectlTimeout = "--timeout=4m"
 
-// newNamespace creates a namespace for a test, in which Pod Security rejects
-// what the restricted standard forbids. It is deleted when the test ends; if the
-// test failed, its content is kept first.
+// newNamespace creates a namespace for a test that enforces the restricted Pod
+// Security Standard. It is deleted when the test ends; if the test failed, its
+// content is saved first.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := framework.NewNamespace(t, func(namespace *corev1.Namespace) {

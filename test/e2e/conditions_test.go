@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// waitCondition waits until a condition of the site says this.
+// waitCondition waits until a condition of the site has these values.
 func (s *site) waitCondition(t *testing.T, kind string, status metav1.ConditionStatus, reason string) {
 	t.Helper()
 	websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace)
@@ -25,8 +25,8 @@ func (s *site) waitCondition(t *testing.T, kind string, status metav1.ConditionS
 	})
 }
 
-// waitReported waits until the status says that all is well and the commit is
-// served.
+// waitReported waits until the status reports that the site is Ready and the
+// commit is served.
 func (s *site) waitReported(t *testing.T, commit string) {
 	t.Helper()
 	websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace)

@@ -17,12 +17,12 @@ import (
 	"github.com/kubesites/website-apiserver/test/monitoring"
 )
 
-// dashboardTime is how much of the past the picture of the dashboard shows.
+// dashboardTime is the time range in the picture of the dashboard.
 const dashboardTime = 90 * time.Second
 
-// testDashboard draws the panels of the dashboard from what Prometheus at an address has
-// scraped, and has a browser make a picture of them, which stays in _artifacts/e2e. A copy of it
-// is in docs/images.
+// testDashboard draws the panels of the dashboard from the metrics in the Prometheus at an
+// address, and makes a browser take a picture of them, which stays in _artifacts/e2e. A copy of
+// it is in docs/images.
 func testDashboard(t *testing.T, address string) {
 	chromium := browser(t)
 	framework.WaitFor(t, "Prometheus has scraped for long enough", func(ctx context.Context) error {
@@ -52,7 +52,7 @@ func testDashboard(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// There are no snapshots within the time, and others need not be.
+	// Metrics of snapshots are missing in this short time, and others may be.
 	if drawn < len(panels)/2 {
 		t.Errorf("only %d queries of %d panels have data", drawn, len(panels))
 	}

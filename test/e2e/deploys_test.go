@@ -21,8 +21,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// withoutPolling makes a Website one whose pods fetch once a day: what else they fetch within
-// a test was requested.
+// withoutPolling disables polling: all fetches within a test are requested.
 func withoutPolling(w *v1beta1.Website) { w.Spec.Polling.Mode = v1beta1.PollingModeNever }
 
 // post posts a body to a subresource of the Website.
@@ -37,7 +36,7 @@ func (s *site) post(ctx context.Context, t *testing.T, subresource, body string,
 	return request.Do(ctx).Error()
 }
 
-// waitSync is as long as kube-apiserver lets a request take.
+// waitSync waits as long as kube-apiserver permits for a request.
 var waitSync = map[string]string{"timeoutSeconds": "50"}
 
 func (s *site) mustPost(t *testing.T, subresource, body string, parameters map[string]string) {
@@ -47,7 +46,7 @@ func (s *site) mustPost(t *testing.T, subresource, body string, parameters map[s
 	}
 }
 
-// statusOf is what the agent of a pod reports.
+// statusOf returns the status that the agent of a pod reports.
 func statusOf(ctx context.Context, pod corev1.Pod) (agent.Status, error) {
 	var status agent.Status
 	answer := adminGet(ctx, pod, adminPort, "/status")
@@ -57,7 +56,7 @@ func statusOf(ctx context.Context, pod corev1.Pod) (agent.Status, error) {
 	return status, json.Unmarshal([]byte(answer.body), &status)
 }
 
-// podUIDs are those of the site's pods.
+// podUIDs returns the UIDs of the site's pods.
 func (s *site) podUIDs(t *testing.T) sets.Set[string] {
 	t.Helper()
 	pods, err := s.pods(t.Context(), framework.Admin(t).Kubernetes)
@@ -71,7 +70,7 @@ func (s *site) podUIDs(t *testing.T) sets.Set[string] {
 	return uids
 }
 
-// waitNewest waits until the history begins with a commit that was published for a cause.
+// waitNewest waits until the first entry of the history is a commit that was published for a cause.
 func (s *site) waitNewest(t *testing.T, commit string, cause v1beta1.ReleaseCause) v1beta1.WebsiteRelease {
 	t.Helper()
 	var newest v1beta1.WebsiteRelease
@@ -89,8 +88,8 @@ func (s *site) waitNewest(t *testing.T, commit string, cause v1beta1.ReleaseCaus
 	return newest
 }
 
-// TestSyncAtOnce pushes to a repository that is fetched once a day: all replicas serve the
-// commit when the request to sync is answered, which says why not otherwise.
+// TestSyncAtOnce pushes to a repository that is not polled: all replicas serve the commit
+// when the request to sync is answered, which reports the reason otherwise.
 func TestSyncAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, framework.WithReplicas(3), withoutPolling)
@@ -114,7 +113,7 @@ func TestSyncAtOnce(t *testing.T) {
 	third := s.repository.release(t, "release-3")
 	s.mustPost(t, "sync", fmt.Sprintf(`{"commit": %q}`, third), waitSync)
 	s.waitServedNow(t, third)
-	// The branch leads elsewhere.
+	// The branch points to another commit.
 	if err := s.post(t.Context(), t, "sync", fmt.Sprintf(`{"commit": %q}`, first), waitSync); err == nil ||
 		!strings.Contains(err.Error(), third) {
 		t.Errorf("a request for a commit that the branch does not lead to: %v", err)
@@ -186,7 +185,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("spec.pin is %q, want %s", w.Spec.PinnedCommit(), first)
 	}
 
-	// What is pushed is fetched and not served.
+	// A pushed commit is fetched and not served.
 	third := s.repository.release(t, "release-3")
 	if err := s.post(t.Context(), t, "sync", "", waitSync); err == nil || !strings.Contains(err.Error(), "pin") {
 		t.Errorf("a request while the Website is pinned: %v", err)
@@ -214,8 +213,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestPinnedPodsAreReplaced is not parallel: it stops the controller. A pod that is new, or
-// whose container is restarted, serves the pinned commit without it.
+// TestPinnedPodsAreReplaced is not parallel, as it stops the controller. A new pod, or one
+// with a restarted container, serves the pinned commit without it.
 func TestPinnedPodsAreReplaced(t *testing.T) {
 	s := newSite(t, framework.WithReplicas(2), withoutPolling)
 	first := s.repository.git(t, "rev-parse", "HEAD")
@@ -253,8 +252,8 @@ func TestPinnedPodsAreReplaced(t *testing.T) {
 	s.waitNewest(t, second, v1beta1.ReleaseCauseSpec)
 }
 
-// TestSyncAcrossARestart is not parallel: it restarts the controller while it works on a
-// request to sync. The next one completes it.
+// TestSyncAcrossARestart is not parallel, as it restarts the controller during a request
+// to sync. The next controller completes the request.
 func TestSyncAcrossARestart(t *testing.T) {
 	s := newSite(t, framework.WithReplicas(2), withoutPolling)
 	second := s.repository.release(t, "release-2")
@@ -279,8 +278,8 @@ func TestSyncAcrossARestart(t *testing.T) {
 	})
 }
 
-// TestPinNotOnDisk pins a commit that no pod has: it is fetched. One that the host does not
-// have is reported, and what was served stays.
+// TestPinNotOnDisk pins a commit that no pod has: it is fetched. A commit that the host
+// does not have is reported, and the current one stays online.
 func TestPinNotOnDisk(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -303,7 +302,8 @@ func TestPinNotOnDisk(t *testing.T) {
 	}
 }
 
-// TestUnsignedRequests asks a pod for what only the controller may: it is refused and counted.
+// TestUnsignedRequests sends a pod the controller's requests without a signature: they are rejected
+// and counted.
 func TestUnsignedRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withoutPolling)
@@ -336,8 +336,8 @@ func TestUnsignedRequests(t *testing.T) {
 	}
 }
 
-// TestSyncFlood has many clients request to sync one site: another one is synced as soon as
-// ever, and the pods of the first fetch at intervals.
+// TestSyncFlood has many clients request syncs of one site: another site is synced without
+// additional delay, and the pods of the first fetch at intervals.
 func TestSyncFlood(t *testing.T) {
 	t.Parallel()
 	flooded, other := newSite(t, withoutPolling), newSite(t, withoutPolling)
@@ -366,7 +366,7 @@ type floodResult struct {
 	failed error
 }
 
-// flood has clients request to sync, each ten times a second, until ctx ends.
+// flood makes clients request syncs, each ten times a second, until ctx ends.
 func (s *site) flood(ctx context.Context, t *testing.T, clients int) <-chan floodResult {
 	t.Helper()
 	each, all := make(chan floodResult, clients), make(chan floodResult, 1)

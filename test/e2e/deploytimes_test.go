@@ -26,14 +26,14 @@ const (
 	// deployInterval is the time between two pushes: requests to sync are started at most
 	// every five seconds on average.
 	deployInterval = 6 * time.Second
-	// observeInterval is how often each pod is asked what it serves.
+	// observeInterval is the interval of requesting the served commit from each pod.
 	observeInterval = 10 * time.Millisecond
-	// floodTime is how long clients flood the server with requests to sync, and floodClients
-	// how many there are.
+	// floodTime is the duration of a flood of requests to sync, and floodClients the number
+	// of clients.
 	floodTime, floodClients = time.Minute, 100
 )
 
-// podWatch observes which commits pods serve.
+// podWatch observes the commits that pods serve.
 type podWatch struct {
 	mu      sync.Mutex
 	commits map[string]string
@@ -130,7 +130,7 @@ func (s *site) watchStatus(t *testing.T) *statusWatch {
 	return w
 }
 
-// until returns when a commit was seen in the status.
+// until returns the time at which the status first had a commit.
 func (w *statusWatch) until(t *testing.T, commit string) time.Time {
 	t.Helper()
 	over := time.After(framework.WaitTimeout)
@@ -149,7 +149,7 @@ func (w *statusWatch) until(t *testing.T, commit string) time.Time {
 	}
 }
 
-// deployTimes are how long steps took.
+// deployTimes are the durations of steps.
 type deployTimes struct {
 	order []string
 	took  map[string][]time.Duration
@@ -176,7 +176,7 @@ func (d *deployTimes) String() string {
 	return table.String()
 }
 
-// The steps that are measured.
+// These steps are measured.
 const (
 	stepServed    = "push, then sync: all 3 replicas serve the commit"
 	stepReported  = "then: it is in status.commit"
@@ -187,8 +187,8 @@ const (
 	stepRead      = "GET of a Website meanwhile"
 )
 
-// TestDeployTimes measures how long it takes from a push to the page on all replicas, back to
-// the release before, and forward again.
+// TestDeployTimes measures the time from a push to the page on all replicas, of a rollback to
+// the release before, and of the return.
 func TestDeployTimes(t *testing.T) {
 	if *deploys == 0 {
 		t.Skip("-deploys is 0: \"make bench-deploys\" measures")

@@ -19,20 +19,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// host is what a cluster could leave behind on this machine, as a set of lines
-// per kind. A kind that this machine does not have is empty.
+// host records resources of this machine that a cluster could leave behind, as
+// a set of lines per kind. A kind that this machine does not have is empty.
 type host struct {
 	seen map[string]map[string]bool
-	// dir and namespaces are of the cluster whose processes are looked for.
+	// dir and namespaces belong to the cluster whose processes are listed.
 	dir        string
 	namespaces []string
-	// others are the cgroups, at the top of their trees, that were there before:
-	// of other programs and clusters, which change what is below.
+	// others are the earlier cgroups at the top of their trees, of other programs
+	// and clusters, which change their descendants.
 	others []string
 }
 
-// places are where the programs of a node leave files unless they are configured
-// otherwise.
+// places are the default directories of the programs of a node.
 var places = []string{
 	"/etc/cni", "/opt/cni", "/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/containerd",
 	"/var/lib/kubelet", "/var/lib/kube-proxy", "/var/log/containers", "/var/log/pods",
@@ -42,7 +41,7 @@ var places = []string{
 func observeHost() (*host, error) {
 	pattern := "/sys/fs/cgroup/*"
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
-		pattern += "/*" // version 1: a tree for each kind
+		pattern += "/*" // cgroup version 1 has a tree for each controller
 	}
 	others, err := filepath.Glob(pattern)
 	if err != nil {
@@ -53,7 +52,7 @@ func observeHost() (*host, error) {
 	return h, err
 }
 
-// cluster names the cluster whose processes are looked for, which runs.
+// cluster selects the running cluster whose processes are listed.
 func (h *host) cluster(dir string) error {
 	h.dir = dir
 	pid, err := recordedPID(dir, "node")
@@ -70,7 +69,7 @@ func (h *host) cluster(dir string) error {
 	return nil
 }
 
-// recordedPID is the process that a state directory says a component has.
+// recordedPID returns the process of a component in a state directory.
 func recordedPID(dir, name string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "run", name+".json"))
 	if err != nil {
@@ -83,8 +82,8 @@ func recordedPID(dir, name string) (int, error) {
 	return record.PID, err
 }
 
-// restored returns an error unless everything is as it was. The kernel takes a
-// moment to clear what is no longer used.
+// restored returns an error unless the machine is as before. The kernel removes
+// unused resources with a delay.
 func (h *host) restored(ctx context.Context) error {
 	var different map[string][]string
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
@@ -98,8 +97,7 @@ func (h *host) restored(ctx context.Context) error {
 	return err
 }
 
-// differences are what is there now and was not before, or the other way
-// round, by kind.
+// differences returns the added and the missing lines, by kind.
 func (h *host) differences() (map[string][]string, error) {
 	now, err := h.look()
 	if err != nil {
@@ -145,8 +143,8 @@ func (h *host) look() (map[string]map[string]bool, error) {
 	return seen, errors.Join(failures...)
 }
 
-// processes are those that name the cluster's directory, or are in the namespaces
-// of its node.
+// processes returns the processes that name the cluster's directory, or are in
+// the namespaces of its node.
 func (h *host) processes() ([]string, error) {
 	if h.dir == "" {
 		return nil, nil
@@ -160,7 +158,7 @@ func (h *host) processes() ([]string, error) {
 		if _, err := strconv.Atoi(pid); err != nil {
 			continue
 		}
-		// What cannot be read has ended meanwhile.
+		// A process without a readable command line has ended meanwhile.
 		command, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
 		ours := bytes.Contains(command, []byte(h.dir))
 		for _, kind := range []string{"net", "mnt", "pid"} {
@@ -174,8 +172,7 @@ func (h *host) processes() ([]string, error) {
 	return found, nil
 }
 
-// mounts are what is mounted where, but below the temporary directories of other tests, which
-// run beside these.
+// mounts returns all mounts, except below the temporary directories of concurrent tests.
 func (h *host) mounts() ([]string, error) {
 	mounts, err := lines("/proc/thread-self/mounts")
 	return slices.DeleteFunc(mounts, func(mount string) bool {
@@ -184,12 +181,12 @@ func (h *host) mounts() ([]string, error) {
 	}), err
 }
 
-// below returns whether path is in dir.
+// below reports whether path is in dir.
 func below(dir, path string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// cgroups are all but those of systemd and of others, which come and go.
+// cgroups returns all cgroups, except of systemd and of others, which change at any time.
 func (h *host) cgroups() ([]string, error) {
 	var found []string
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
@@ -209,7 +206,7 @@ func (h *host) cgroups() ([]string, error) {
 	return found, err
 }
 
-// rules are those of nftables, without their counters.
+// rules returns the rules of nftables, without their counters.
 func rules() ([]string, error) {
 	nft, err := exec.LookPath("nft")
 	if err != nil {
@@ -219,7 +216,7 @@ func rules() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nft list ruleset: %w: %s", err, out)
 	}
-	// Without rules nothing is printed: as on a machine that has no nft yet.
+	// Without rules the output is empty, as on a machine without nft.
 	return slices.Collect(strings.Lines(string(out))), nil
 }
 

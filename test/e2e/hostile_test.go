@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestHostileLinks publishes a repository whose links lead out of it: none of
-// them shows a byte of the pod. One that leads to a page is served.
+// TestHostileLinks publishes a repository with links that lead out of it: none
+// of them exposes a file of the pod. A link to a page is served.
 func TestHostileLinks(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -56,8 +56,8 @@ func TestHostileLinks(t *testing.T) {
 	}
 }
 
-// hostileModules would run a program or copy a directory of the pod if git did
-// what it says.
+// hostileModules would make a careless git run a program or copy a directory of
+// the pod.
 const hostileModules = `[submodule "program"]
 	path = program
 	url = ext::sh -c touch% /tmp/owned
@@ -74,8 +74,8 @@ const hostileModules = `[submodule "program"]
 `
 
 // TestHostileSubmodules pushes a .gitmodules that runs programs. Without
-// submodules it is not read; with them git refuses it, and what was published
-// before stays.
+// submodules it is not read; with them git rejects it, and the previous release
+// stays online.
 func TestHostileSubmodules(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]v1beta1.SubmodulePolicy{"off": v1beta1.SubmodulesNone,
@@ -114,7 +114,7 @@ func TestHostileSubmodules(t *testing.T) {
 	}
 }
 
-// filesOfPod are files of that name in the volumes of the site's only pod.
+// filesOfPod returns the files of that name in the volumes of the site's only pod.
 func filesOfPod(t *testing.T, s *site, name string) []string {
 	t.Helper()
 	volumes := filepath.Join(framework.Cluster.Dir(), "kubelet", "pods", string(s.pod(t).UID), "volumes")

@@ -11,8 +11,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// hostProofScript writes into the page what the browser knows of its connection, and which
-// commit a response names.
+// hostProofScript writes the browser's connection properties and the commit in a
+// response's header into the page.
 const hostProofScript = `<!doctype html><title>Shop</title><link rel="stylesheet" href="/style.css"><h1>Shop</h1>
 <script type="module">
 const [navigation] = performance.getEntriesByType("navigation");
@@ -24,15 +24,15 @@ document.body.append("by " + navigation.nextHopProtocol + ", secure context " + 
   ", first byte " + (navigation.responseStart - navigation.requestStart).toFixed(1) + " ms after the request");
 </script>`
 
-// hostProofFiles are a page with the script, and a stylesheet to be compressed.
+// hostProofFiles returns a page with the script, and a compressible stylesheet.
 func hostProofFiles(text string) map[string]string {
 	return map[string]string{"index.html": hostProofScript + text,
 		"style.css": strings.Repeat("h1 { color: #1d2433; }\n", 200)}
 }
 
-// TestHostInBrowser opens a host in Chromium: with the CA of the cluster imported there is no
-// warning, the connection is HTTP/2, and the page is of the last commit. Without the CA there is
-// a warning in the place of the page.
+// TestHostInBrowser opens a host in Chromium: with the CA of the cluster imported, there is no
+// warning, the connection is HTTP/2, and the page is of the last commit. Without the CA, a
+// warning replaces the page.
 func TestHostInBrowser(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -78,7 +78,7 @@ func TestHostInBrowser(t *testing.T) {
 		if !found {
 			t.Errorf("the page is\n%s\nwant %q in it", dom, proof)
 		}
-		// Early hints could be sent within this time at most.
+		// Early hints could save at most this time.
 		measured, _, _ := strings.Cut(rest, "<")
 		t.Logf("page of %s%s", commit[:8], strings.TrimSpace(measured))
 	}

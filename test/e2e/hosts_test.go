@@ -22,10 +22,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// host is one of the domain of the Gateway that no other test has.
+// host returns a host name of the Gateway's domain that no other test uses.
 func (s *site) host() string { return s.namespace + "." + devcluster.HostDomain }
 
-// throughGateway has a transport connect to the Gateway whatever the host, and trust the CA of
+// throughGateway makes a transport connect to the Gateway for every host, and trust the CA of
 // its certificates.
 func throughGateway(t *testing.T) func(*http.Transport) {
 	return func(transport *http.Transport) {
@@ -35,7 +35,7 @@ func throughGateway(t *testing.T) func(*http.Transport) {
 	}
 }
 
-// waitRouted waits until requests for all hosts reach a site, which lists the URL first.
+// waitRouted waits until requests for all hosts reach a site, and its status lists the URL first.
 func (s *site) waitRouted(t *testing.T, url string) {
 	t.Helper()
 	framework.WaitCondition(t, s.namespace, s.name, v1beta1.WebsiteRouted, metav1.ConditionTrue,
@@ -87,7 +87,7 @@ func TestMoveToHost(t *testing.T) {
 	atHost.finish(t)
 }
 
-// TestRedirectsOfHosts: with a certificate, requests by http are redirected to https, and those
+// TestRedirectsOfHosts: with a certificate, HTTP requests are redirected to HTTPS, and requests
 // for other hosts to the canonical one.
 func TestRedirectsOfHosts(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestRedirectsOfHosts(t *testing.T) {
 		"http://" + host + "/?q=1":           "https://" + canonical + "/?q=1",
 		"https://" + host + "/page.html":     "https://" + canonical + "/page.html",
 	} {
-		// The Gateway takes up one route after the other, and the canonical host may be the first.
+		// The Gateway loads one route after the other, possibly the canonical host's first.
 		framework.WaitFor(t, url+" is redirected", func(ctx context.Context) error {
 			if a := get(ctx, client, url); a.err != nil || a.status != http.StatusMovedPermanently ||
 				a.header.Get("Location") != want {
@@ -144,9 +144,9 @@ func (s *site) putCertificate(t *testing.T, hosts ...string) *x509.Certificate {
 	return parsed
 }
 
-// TestCertificateIsReplaced replaces the certificate of a host, of which an Ingress has the
-// Secret, while visitors load pages: no request fails, and the status has the expiration time of
-// the new one.
+// TestCertificateIsReplaced replaces the certificate of a host in the Secret of an Ingress,
+// while visitors load pages: no request fails, and the status has the expiration time of the
+// new one.
 func TestCertificateIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -26,7 +26,7 @@ func TestKilledKubelet(t *testing.T) {
 	if err := kubelet.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Pods need no kubelet to fetch and to serve.
+	// Pods fetch and serve without the kubelet.
 	second := s.repository.release(t, "release-2")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, second)
 	if err := kubelet.Start(t.Context()); err != nil {
@@ -40,8 +40,8 @@ func TestKilledKubelet(t *testing.T) {
 	visitors.finish(t)
 }
 
-// TestKilledAgent kills what fetches, with the agent. The pod is not ready until that runs
-// again, so that it takes another one for visitors not to notice.
+// TestKilledAgent kills the agent with its fetch. The pod is not ready until the agent
+// runs again, so a second replica is needed to keep the site online.
 func TestKilledAgent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, framework.WithReplicas(2))
@@ -55,8 +55,8 @@ func TestKilledAgent(t *testing.T) {
 	visitors.finish(t)
 }
 
-// TestKilledGit kills git and what it has started whenever it runs, and not the agent: visitors see nothing of it, also
-// with one replica, and the commit is published once git is left alone.
+// TestKilledGit kills git and its child processes whenever it runs, and not the agent: the site stays online, also
+// with one replica, and the commit is published once git can finish.
 func TestKilledGit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -95,8 +95,8 @@ func killGit(t *testing.T, id string) (killed int) {
 	return killed
 }
 
-// TestKilledNginx kills what serves: it comes back by itself, with the commit
-// it had, and keeps following the repository.
+// TestKilledNginx kills nginx: it is restarted, serves the same commit, and
+// follows the repository.
 func TestKilledNginx(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

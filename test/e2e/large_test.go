@@ -18,9 +18,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestTooLarge pushes more than a pod may keep, in few bytes. The commit is refused before it
-// is checked out: what was published stays, no pod is evicted, the Website says why, and the
-// next commit that fits is published.
+// TestTooLarge pushes a commit that compresses well and exceeds the pod's limit. It is
+// rejected before it is checked out: the previous release stays online, no pod is evicted,
+// the Website reports the reason, and the next commit that fits is published.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	requireDisk(t, 2<<30)
@@ -29,8 +29,8 @@ func TestTooLarge(t *testing.T) {
 	r, first := s.repository, s.repository.git(t, "rev-parse", "HEAD")
 	before := s.pod(t)
 
-	// Equal files are one object: little to push, and plenty to check out. Of
-	// zeros git would make holes, which take no room.
+	// Equal files are one object: little to push, and plenty to check out. git
+	// would store zeros as holes, which take no disk space.
 	const size, count = 16 << 20, 24
 	random := make([]byte, size)
 	if _, err := rand.Read(random); err != nil {
@@ -59,15 +59,15 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestLargeFile publishes a file that is larger than the memory of git, which streams it.
-// What a repository has converted git holds in memory instead, so it must not ask for that.
+// TestLargeFile publishes a file that is larger than git's memory limit, as git streams it.
+// git would hold a converted file in memory, so conversion must be off.
 func TestLargeFile(t *testing.T) {
 	t.Parallel()
 	requireDisk(t, 4<<30)
 	s := newSite(t, func(w *v1beta1.Website) { w.Spec.Polling.TimeoutSeconds = 600 })
 	r, before := s.repository, s.pod(t)
 
-	// Random once and then repeated it takes as much memory as any other, and less
+	// A repeated random block takes as much memory as random content, and less
 	// time to pack.
 	const size, part = 400 << 20, 16 << 10
 	random := make([]byte, part)
@@ -114,14 +114,14 @@ func TestLargeFile(t *testing.T) {
 	if after := s.pod(t); after.UID != before.UID || restarts(after) != 0 {
 		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", after.Name, restarts(after), before.Name)
 	}
-	// A git that was killed is a failed fetch.
+	// A killed git counts as a failed fetch.
 	if a := adminGet(t.Context(), before, metricsPort, "/metrics"); a.err != nil ||
 		podSyncFailed(t.Context(), before) == nil {
 		t.Errorf("at least one fetch of the file has failed: %v", a)
 	}
 }
 
-// requireDisk skips a test where the disk of the pods has too little room.
+// requireDisk skips a test if the disk of the pods has too little space.
 func requireDisk(t *testing.T, bytes uint64) {
 	t.Helper()
 	framework.RequireCluster(t)

@@ -1,7 +1,7 @@
-// Package e2e tests Websites as their visitors and owners meet them: real pods
-// on a real node serve real git repositories, and whatever happens to
-// repository, pods or node, no visitor sees an error that could be avoided or
-// a page made of two commits.
+// Package e2e tests Websites as visitors and owners use them: real pods on a
+// real node serve real git repositories, and during failures of repository,
+// pods or node, no visitor gets an avoidable error or a page with content of
+// two commits.
 //
 // On a machine that cannot run a real node, every test is skipped with the
 // reason. Tests that stop a part of the node run one after the other; all
@@ -19,15 +19,14 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// artifacts is what a run leaves for a reader: screenshots, and logs of
-// failures.
+// artifacts is the directory of a run's screenshots and logs of failures.
 var artifacts = framework.Path("_artifacts", "e2e")
 
-// nodeDisk is what all pods together may request of the disk, in GiB. It is small, so that requests
-// that are not counted, or too large, show.
+// nodeDisk is the disk space that all pods together may request, in GiB. It is small, so that
+// missing or too large requests show.
 const nodeDisk = 32
 
-// hostBefore is this machine before the cluster was started.
+// hostBefore is the state of this machine before the cluster was started.
 var hostBefore *host
 
 func TestMain(m *testing.M) {
@@ -40,7 +39,7 @@ func TestMain(m *testing.M) {
 		Name:    "e2e",
 		MakeUp:  []string{"GATEWAY=1", fmt.Sprintf("UP_FLAGS=--free-ports --node-disk=%dGi --kubernetes-gogc=400", nodeDisk)},
 		Started: func() error { return hostBefore.cluster(framework.Cluster.Dir()) },
-		// With all the pods that tests had, and had lost, nothing may be left.
+		// All resources of the tests' pods must be gone.
 		Stopped: func() error {
 			if _, err := os.Stat(framework.Cluster.Dir()); !os.IsNotExist(err) {
 				return fmt.Errorf("make down has left %s: %v", framework.Cluster.Dir(), err)

@@ -16,15 +16,15 @@ import (
 
 var printedURL = regexp.MustCompile(`Page of the example: (https?://\S+/)`)
 
-// TestMakeUp is what a newcomer does. "make up" has started the cluster of all tests; TestMain looks at what
-// "make down" leaves on the machine. It is not parallel: "make up" restarts every component.
+// TestMakeUp takes a newcomer's steps. "make up" has started the cluster of all tests; TestMain checks the
+// machine after "make down". The test is not parallel: "make up" restarts every component.
 func TestMakeUp(t *testing.T) {
 	framework.RequireCluster(t)
 	if framework.Joined() {
 		t.Skip("the cluster is of another command: leave out -cluster")
 	}
 	page := checkExample(t)
-	// Otherwise nothing would be seen of what is left behind, either.
+	// Without differences now, the check after "make down" would prove nothing.
 	different, err := hostBefore.differences()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestMakeUp(t *testing.T) {
 	}
 }
 
-// checkExample opens the page that make up has printed the URL of.
+// checkExample opens the page at the URL that make up has printed.
 func checkExample(t *testing.T) (url string) {
 	t.Helper()
 	printed := printedURL.FindStringSubmatch(framework.MakeUpOutput)
@@ -89,7 +89,7 @@ func checkExample(t *testing.T) (url string) {
 	if err := framework.Cluster.ThroughGateway(transport); err != nil {
 		t.Fatal(err)
 	}
-	// At once, not at some time: that is what printing it promises.
+	// A printed URL must be served at once.
 	if page := get(t.Context(), &http.Client{Transport: transport}, printed[1]); page.status != http.StatusOK ||
 		page.body != string(want) {
 		t.Errorf("%s is %v, want the example's page", printed[1], page)

@@ -11,11 +11,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// memory is how much memory containers use, in bytes, by name: what their processes have, and
-// with the pages of files that the kernel would not give back at once.
+// memory is the memory use of containers, in bytes, by name: the memory of their processes,
+// and the same with pages of files that the kernel would not reclaim at once.
 type memory map[string]struct{ rss, workingSet uint64 }
 
-// String is in MiB.
+// String returns the values in MiB.
 func (m memory) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -25,7 +25,7 @@ func (m memory) String() string {
 	return strings.Join(all, ", ")
 }
 
-// observe reads the use of the containers of a site from the kubelet, and keeps the most.
+// observe reads the use of the containers of a site from the kubelet, and keeps the maximum.
 func (m memory) observe(t *testing.T, s *site) {
 	t.Helper()
 	node := s.kubectl(t, "get", "pods", "--selector=controller="+s.name, "--output=jsonpath={.items[0].spec.nodeName}")

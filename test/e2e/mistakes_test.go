@@ -14,19 +14,19 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestMistakes creates Websites that cannot be published as they are: nothing
-// is served, nothing crashes, and once the repository is as the Website says,
-// it is published without anybody touching the cluster.
+// TestMistakes creates Websites that cannot be published: no page is served, no
+// container crashes, and once the repository is corrected, the site is
+// published without a change in the cluster.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		tweak func(*v1beta1.Website)
 		// prepare makes the repository before the Website is created.
 		prepare func(t *testing.T, r *repository)
-		// reason is what the Website says meanwhile.
+		// reason is the condition's reason meanwhile.
 		reason string
-		// mend makes the repository what the Website asks for, and returns the
-		// commit that is to be published.
+		// mend corrects the repository, and returns the commit that must
+		// be published.
 		mend func(t *testing.T, r *repository) string
 	}{
 		"no repository": {
@@ -97,8 +97,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestPathDeleted deletes the published directory: visitors see what was there before, also
-// when nginx is restarted, the Website reports it, and a commit with the directory is
+// TestPathDeleted deletes the published directory: visitors get the previous release, also
+// after a restart of nginx, the Website reports it, and a commit with the directory is
 // published again. The repository has SHA-256 objects.
 func TestPathDeleted(t *testing.T) {
 	t.Parallel()
@@ -139,8 +139,8 @@ func TestPathDeleted(t *testing.T) {
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished)
 }
 
-// TestRefused types what no repository may be: the API says what is wrong with
-// it, and nothing is created.
+// TestRefused applies Websites with invalid repositories: the API server
+// rejects them with the reason.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -165,8 +165,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPodSecurity makes sure that the namespaces of these tests refuse what
-// the restricted standard forbids, so that whatever runs in them meets it.
+// TestPodSecurity proves that the namespaces of these tests enforce the
+// restricted standard, so that all pods in them comply with it.
 func TestPodSecurity(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

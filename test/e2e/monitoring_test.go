@@ -19,9 +19,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/monitoring"
 )
 
-// TestMonitoring has Prometheus scrape the running programs, and looks for each metric that
-// the rules and the dashboard of artifacts/components/monitoring name. It makes a picture of the
-// dashboard.
+// TestMonitoring makes Prometheus scrape the running programs, and looks up each metric that
+// the rules and the dashboard of artifacts/components/monitoring use. It takes a picture of
+// the dashboard.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	prometheus := monitoring.Program(t, "prometheus")
@@ -67,8 +67,7 @@ func TestMonitoring(t *testing.T) {
 	t.Run("dashboard", func(t *testing.T) { testDashboard(t, address) })
 }
 
-// TestKubeStateMetricsPaths looks for the fields that the configuration for kube-state-metrics
-// names.
+// TestKubeStateMetricsPaths looks up the fields in the configuration of kube-state-metrics.
 func TestKubeStateMetricsPaths(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(monitoring.File("kube-state-metrics.yaml"))
@@ -109,7 +108,7 @@ func TestKubeStateMetricsPaths(t *testing.T) {
 	}
 }
 
-// query returns how many series an expression has.
+// query returns the number of series of an expression.
 func query(ctx context.Context, address, expression string) (int, error) {
 	a := get(ctx, http.DefaultClient, address+"/api/v1/query?query="+url.QueryEscape(expression))
 	if a.err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestPodProxy reads the commit by the other of the two ways to a pod, that of a
-// controller without a network to them: as the controller's ServiceAccount, which
-// may do so with the rule that the documentation names, and not without it.
+// TestPodProxy reads the commit through the pod proxy, as a controller without a
+// network to the pods does: as the controller's ServiceAccount, which needs the
+// documented rule for it.
 func TestPodProxy(t *testing.T) {
 	t.Parallel()
 	s := exampleSite()
@@ -62,7 +62,7 @@ func TestPodProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit := s.get(t).Status.Commit
-	// Everything that the controller asks.
+	// These are all of the controller's requests.
 	for path, want := range map[string]string{"/status": fmt.Sprintf("%q", commit), "/commit": commit + "\n"} {
 		framework.WaitFor(t, path+" is answered through the API server", func(ctx context.Context) error {
 			code, body, err := pods.Get(ctx, &pod, podprobe.Request{Port: adminPort, Path: path})
@@ -74,8 +74,8 @@ func TestPodProxy(t *testing.T) {
 	}
 }
 
-// documentedRules are those that the documentation of the controller gives for a
-// resource.
+// documentedRules returns the rules for a resource in the documentation of
+// the controller.
 func documentedRules(t *testing.T, resource string) []rbacv1.PolicyRule {
 	t.Helper()
 	page, err := os.ReadFile(framework.Path("docs", "troubleshooting.md"))

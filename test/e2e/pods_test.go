@@ -18,14 +18,14 @@ import (
 
 var failedFetches = regexp.MustCompile(`(?m)^website_agent_fetches_total\{result="error"\} ([0-9.e+]+)$`)
 
-// syncFailed is nil once a fetch of the site's only pod has failed.
+// syncFailed returns a check that a fetch of the site's only pod has failed.
 func syncFailed(t *testing.T, s *site) func(context.Context) error {
 	t.Helper()
 	pod := s.pod(t)
 	return func(ctx context.Context) error { return podSyncFailed(ctx, pod) }
 }
 
-// podSyncFailed is nil once a fetch of a pod has failed.
+// podSyncFailed returns an error until a fetch of a pod has failed.
 func podSyncFailed(ctx context.Context, pod corev1.Pod) error {
 	a := adminGet(ctx, pod, metricsPort, "/metrics")
 	if a.err != nil || a.status != http.StatusOK {
@@ -41,7 +41,7 @@ func podSyncFailed(ctx context.Context, pod corev1.Pod) error {
 	return nil
 }
 
-// containers are all of a pod, those that run beside the others included.
+// containers returns the statuses of all containers of a pod, including sidecars.
 func containers(pod corev1.Pod) []corev1.ContainerStatus {
 	return append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),
 		pod.Status.ContainerStatuses...)

@@ -14,11 +14,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// previewTimeout covers what the kubelet takes to update the file with the patterns, besides
-// the next list of branches and the start of a pod.
+// previewTimeout allows for the kubelet's update of the file with the patterns, besides the
+// next list of branches and the start of a pod.
 const previewTimeout = 5 * time.Minute
 
-// TestPreviews pushes branches of a private repository: each has a site of its own, until it
+// TestPreviews pushes branches of a private repository: each has a site of its own until it
 // is deleted.
 func TestPreviews(t *testing.T) {
 	t.Parallel()

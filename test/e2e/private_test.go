@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestPrivateRepository publishes what takes a user and a password to fetch.
+// TestPrivateRepository publishes a repository that requires a user and a password.
 func TestPrivateRepository(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -45,8 +45,8 @@ func TestPrivateRepository(t *testing.T) {
 	keepsPasswords(t, s, password, wrong)
 }
 
-// TestRotatedPassword changes the Secret of a site that is served, as one whose
-// password has expired: the new one is used without a new pod, and so is a new user name.
+// TestRotatedPassword changes the Secret of a served site, as after an expired password:
+// the new one is used without a new pod, and so is a new user name.
 func TestRotatedPassword(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -94,7 +94,7 @@ func TestRotatedPassword(t *testing.T) {
 	keepsPasswords(t, s, password, expired)
 }
 
-// keepsPasswords fails the test if any but the Secrets show a password.
+// keepsPasswords fails the test if any object other than Secrets contains a password.
 func keepsPasswords(t *testing.T, s *site, passwords ...string) {
 	t.Helper()
 	for _, what := range [][]string{

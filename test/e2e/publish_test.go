@@ -17,9 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestOriginalExample applies the example as it was when the first version of
-// the API was all there was. It names no branch, so what is published is the
-// default branch, whatever that is called.
+// TestOriginalExample applies the unchanged example of the first version of
+// the API. It names no branch, so the default branch is published, whatever
+// its name.
 func TestOriginalExample(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -64,7 +64,7 @@ func TestOriginalExample(t *testing.T) {
 }
 
 // TestPush pushes, rewrites history and changes the default branch while
-// visitors load pages from three replicas: each visitor sees one commit or the
+// visitors load pages from three replicas: each visitor gets one commit or the
 // next, and never an error.
 func TestPush(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestPush(t *testing.T) {
 	s.waitLiveWithin(t, syncPeriod+syncMargin, second)
 	visitors.waitServed(t, second)
 
-	// What is live is no ancestor of what is forced onto the branch.
+	// The current commit is no ancestor of the force-pushed one.
 	s.repository.git(t, "reset", "--quiet", "--hard", first)
 	forced := s.repository.release(t, "release-2-rewritten", "--force")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, forced)
@@ -95,7 +95,7 @@ func TestPush(t *testing.T) {
 	visitors.finish(t)
 }
 
-// reportedAt sends when a commit is first seen in the status.
+// reportedAt sends the time at which the status first has a commit.
 func (s *site) reportedAt(t *testing.T, commit string) <-chan time.Time {
 	t.Helper()
 	reported := make(chan time.Time, 1)
@@ -117,8 +117,8 @@ func (s *site) reportedAt(t *testing.T, commit string) <-chan time.Time {
 	return reported
 }
 
-// logPublished logs how far apart the replicas have published what they serve, and how long
-// after the last it was in the status.
+// logPublished logs the time between the replicas' publications of the current commit, and
+// from the last of them to the status.
 func (s *site) logPublished(t *testing.T, reported time.Time) {
 	t.Helper()
 	pods, err := s.pods(t.Context(), framework.Admin(t).Kubernetes)
@@ -143,8 +143,8 @@ func (s *site) logPublished(t *testing.T, reported time.Time) {
 		reported.Sub(last))
 }
 
-// TestRemoteGone takes the repository away and brings it back: the site is served
-// meanwhile, and follows it afterwards.
+// TestRemoteGone makes the repository unreachable and reachable again: the site
+// is served meanwhile, and follows it afterwards.
 func TestRemoteGone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -156,7 +156,7 @@ func TestRemoteGone(t *testing.T) {
 	}
 	framework.WaitFor(t, "a fetch has failed", syncFailed(t, s))
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonRepositoryNotFound)
-	// What is served does not depend on the repository.
+	// The site is served independently of the repository.
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	if err := os.Rename(away, s.repository.path); err != nil {
 		t.Fatal(err)

@@ -21,14 +21,14 @@ var pushes = flag.Int("pushes", 0, "how many commits are pushed, one every 10 se
 
 const (
 	browsers = 8
-	// requestRate is that of all browsers in the long form, per second.
+	// requestRate is the rate of all browsers together in the long form, per second.
 	requestRate = 200
-	// chunks are the scripts that a page loads, one of them later.
+	// chunks is the number of scripts of a page, one of them loaded later.
 	chunks = 4
 )
 
-// bundle is a site as bundlers make it: all that a page loads has a hash of its content in
-// its name, except for one script.
+// bundle returns a site in the form of bundlers: every file but one script has a hash of
+// its content in its name.
 func bundle(marker string) map[string]string {
 	files := map[string]string{"plain.js": marker}
 	page := strings.Builder{}
@@ -45,12 +45,12 @@ func bundle(marker string) map[string]string {
 
 var script = regexp.MustCompile(`src="([^"]+)"`)
 
-// pageLoads counts what browsers load.
+// pageLoads counts loaded pages and files.
 type pageLoads struct {
 	mu       sync.Mutex
 	requests int
-	// missing are hashed scripts of a page that were not found, mixed are plain ones of
-	// another commit than their page.
+	// missing counts hashed scripts of a page that were not found, mixed plain scripts
+	// of another commit than their page.
 	missing, mixed int
 	failures       []string
 }
@@ -66,8 +66,8 @@ func (l *pageLoads) note(missing, mixed int, failure string) {
 	}
 }
 
-// load loads a page and its scripts, each over a connection of its own: any replica may
-// answer.
+// load loads a page and its scripts, each over a connection of its own: any replica
+// may answer.
 func (l *pageLoads) load(ctx context.Context, url string, pace func()) {
 	pace()
 	page := get(ctx, visitor, url+"/")
@@ -94,9 +94,8 @@ func (l *pageLoads) load(ctx context.Context, url string, pace func()) {
 	}
 }
 
-// TestBrowsersDuringPushes has browsers load pages and what these refer to while commits are
-// pushed: no request fails, and no page misses a script of its own with a hash in its name,
-// whichever replica answers.
+// TestBrowsersDuringPushes makes browsers load pages and their files while commits are
+// pushed: no request fails, and every page gets its own hashed scripts from every replica.
 func TestBrowsersDuringPushes(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -125,7 +124,7 @@ func TestBrowsersDuringPushes(t *testing.T) {
 			tick := time.NewTicker(interval)
 			defer tick.Stop()
 			for ctx.Err() == nil {
-				// A page that has begun to load may end, also when the browsers do.
+				// A started page load is finished after the end of the browsers.
 				loads.load(context.WithoutCancel(ctx), url, func() { <-tick.C })
 			}
 		})
@@ -159,7 +158,7 @@ func TestBrowsersDuringPushes(t *testing.T) {
 	if *pushes > 0 {
 		t.Logf("memory before: %v; the most under load: %v", idle, loaded)
 	}
-	// On a machine that runs all tests, a replica may need longer than releases are held.
+	// On a machine that runs all tests, a replica may need longer than old releases are kept.
 	if loads.missing > 0 && *pushes > 0 {
 		t.Errorf("pages missed %d scripts of their own", loads.missing)
 	}

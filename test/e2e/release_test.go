@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// releasePaths are requests that a page and what it loads make.
+// releasePaths are the requests for a page and its files.
 var releasePaths = []string{"/", "/style.css", "/app.js", "/docs/", "/docs/page.html", "/docs/page", "/large.txt"}
 
-// release is the content of a site in which every line of every file says
-// which release it belongs to, by path in the repository.
+// release returns the content of a site in which every line of every file names
+// the release, by path in the repository.
 func release(marker string) map[string]string {
 	files := map[string]string{}
 	for _, p := range releasePaths {
@@ -22,7 +22,7 @@ func release(marker string) map[string]string {
 	return files
 }
 
-// releaseFile is the file that answers a request.
+// releaseFile returns the file that is served for a request.
 func releaseFile(p string) string {
 	switch {
 	case strings.HasSuffix(p, "/"):
@@ -36,7 +36,7 @@ func releaseFile(p string) string {
 func releaseContent(name, marker string) string {
 	lines := 8
 	if name == "large.txt" {
-		lines = 4096 // more than fits into one packet, buffer or write
+		lines = 4096 // more than one packet, buffer or write
 	}
 	begin, end := "", ""
 	switch path.Ext(name) {
@@ -54,8 +54,8 @@ func releaseContent(name, marker string) string {
 
 var markerPattern = regexp.MustCompile(`\[([^\]]+)\]`)
 
-// releaseOf says to which release an answer belongs, with an error unless it
-// does from its first to its last byte.
+// releaseOf returns the release of a response body, with an error unless all of
+// its bytes belong to it.
 func releaseOf(p, body string) (marker string, err error) {
 	found := markerPattern.FindStringSubmatch(body)
 	if found == nil {
@@ -68,7 +68,7 @@ func releaseOf(p, body string) (marker string, err error) {
 	return found[1], nil
 }
 
-// TestReleaseOf makes sure that a mixture would be seen.
+// TestReleaseOf proves that a mixture is detected.
 func TestReleaseOf(t *testing.T) {
 	one, two := releaseContent("large.txt", "one"), releaseContent("large.txt", "two")
 	if marker, err := releaseOf("/large.txt", two); err != nil || marker != "two" {

@@ -11,25 +11,25 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// repository is a git repository on the cluster's server, with a clone that
-// the test works in.
+// repository is a git repository on the cluster's server, with a clone that the
+// test works in.
 type repository struct {
-	// url is where pods fetch it.
+	// url is the URL from which pods fetch.
 	url string
-	// ca is a ConfigMap with the CA of its server, or empty.
+	// ca is the name of a ConfigMap with the CA of its server, or empty.
 	ca string
-	// path is the bare repository.
+	// path is the directory of the bare repository.
 	path string
-	// clone is the working copy.
+	// clone is the directory of the working copy.
 	clone string
-	// branch is the one that is worked on.
+	// branch is the current branch.
 	branch string
-	// markers are what the files of each commit say, see release.
+	// markers are the markers in the files of each commit, see release.
 	markers map[string]string
 }
 
-// newRepository makes an empty repository whose HEAD names a branch. Its name
-// is that of the namespace of the test, after an area such as "private/".
+// newRepository makes an empty repository whose HEAD names a branch. It is
+// named like the namespace of the test, after an area such as "private/".
 func newRepository(t *testing.T, area, namespace, branch string) *repository {
 	t.Helper()
 	path, err := framework.Cluster.CreateRepository(t.Context(), area+namespace)
@@ -46,7 +46,7 @@ func newRepository(t *testing.T, area, namespace, branch string) *repository {
 	return r
 }
 
-// useSHA256 makes the repository one with SHA-256 objects. There must be no commit yet.
+// useSHA256 converts the repository to SHA-256 objects. It must have no commits.
 func (r *repository) useSHA256(t *testing.T) {
 	t.Helper()
 	if err := errors.Join(os.RemoveAll(r.path), os.RemoveAll(filepath.Join(r.clone, ".git"))); err != nil {
@@ -97,7 +97,7 @@ func (r *repository) write(t *testing.T, files map[string]string) {
 	r.git(t, "add", "--all", ".")
 }
 
-// push commits what is staged and pushes it. It returns the commit.
+// push commits the staged files, pushes them and returns the commit.
 func (r *repository) push(t *testing.T, message string) string {
 	t.Helper()
 	r.git(t, "commit", "--quiet", "--allow-empty", "-m", message)
@@ -106,11 +106,11 @@ func (r *repository) push(t *testing.T, message string) string {
 	return commit
 }
 
-// release pushes the site that release makes of a marker.
+// release pushes the files of release for a marker.
 func (r *repository) release(t *testing.T, marker string, args ...string) string {
 	t.Helper()
 	r.write(t, release(marker))
-	// Known before anybody can fetch it.
+	// The marker is recorded before the commit can be fetched.
 	r.git(t, "commit", "--quiet", "-m", marker)
 	commit := r.git(t, "rev-parse", "HEAD")
 	r.markers[commit] = marker
@@ -118,7 +118,7 @@ func (r *repository) release(t *testing.T, marker string, args ...string) string
 	return commit
 }
 
-// away takes the repository away, until the function that it returns is called.
+// away makes the repository unreachable until the returned function is called.
 func (r *repository) away(t *testing.T) (back func()) {
 	t.Helper()
 	move := func(from, to string) {

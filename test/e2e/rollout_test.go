@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestScale goes up, to nothing and back.
+// TestScale scales up, to zero and back.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -27,7 +27,7 @@ func TestScale(t *testing.T) {
 	}
 	scale(3)
 	s.waitLive(t, commit)
-	// Without a pod, status.readyReplicas is not there at all.
+	// Without a pod, status.readyReplicas is unset.
 	s.kubectl(t, "scale", "website", s.name, "--replicas=0")
 	framework.WaitFor(t, "no pod serves the site", func(ctx context.Context) error {
 		pods, err := s.pods(ctx, framework.Admin(t).Kubernetes)
@@ -46,7 +46,7 @@ func TestScale(t *testing.T) {
 	s.waitLive(t, commit)
 }
 
-// TestRollingChange changes what the pods of a site under load are made of.
+// TestRollingChange changes the pod template of a site under load.
 func TestRollingChange(t *testing.T) {
 	t.Parallel()
 	for name, replicas := range map[string]int32{"one replica": 1, "two replicas": 2} {
@@ -76,15 +76,15 @@ func TestRollingChange(t *testing.T) {
 	}
 }
 
-// TestBadChange asks for what does not exist, of a site that is served: what is served
-// stays, and the site recovers when the change is taken back, also if nginx of the old pod
-// was killed meanwhile, or the old pod was deleted.
+// TestBadChange changes a served site to a missing image or volume: the site stays online,
+// and recovers when the change is reverted, also if nginx of the old pod was killed
+// meanwhile, or the old pod was deleted.
 func TestBadChange(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change string
-		// restarted and deleted are what happens to the old pod before the change is taken
-		// back.
+		// restarted and deleted select the fate of the old pod before the change
+		// is reverted.
 		restarted, deleted bool
 	}{
 		"repository": {`{"spec":{"source":{"git":{"repository":"http://127.0.0.1:9/nothing.git"}}}}`, true,
@@ -109,7 +109,7 @@ func TestBadChange(t *testing.T) {
 				if len(pods) != 2 || pods[1].Status.Phase != "Running" {
 					return fmt.Errorf("there are %d pods", len(pods))
 				}
-				// It runs, and knows that it has nothing to serve.
+				// The pod runs without a release, and is unready.
 				if a := adminGet(ctx, pods[1], adminPort, "/readyz"); a.status != http.StatusServiceUnavailable {
 					return fmt.Errorf("/readyz of the new pod: %v", a)
 				}
@@ -125,7 +125,7 @@ func TestBadChange(t *testing.T) {
 					killContainer(t, s, old, "nginx")
 				}
 				framework.WaitFor(t, "visitors reach a pod of the previous revision", func(ctx context.Context) error {
-					// A pod that is being deleted answers until nodes know the one that replaces it.
+					// A terminating pod answers until nodes have the endpoint of its replacement.
 					if _, err := client.CoreV1().Pods(s.namespace).Get(ctx, old.Name, metav1.GetOptions{}); test.deleted &&
 						!apierrors.IsNotFound(err) {
 						return fmt.Errorf("pod %s is there: %w", old.Name, err)
@@ -162,7 +162,7 @@ func TestBadChange(t *testing.T) {
 	}
 }
 
-// everyPod asks every pod of the site for its page.
+// everyPod requests the page of every pod of the site.
 func (s *site) everyPod(ctx context.Context, t *testing.T, check func(answer) error) error {
 	t.Helper()
 	pods, err := s.pods(ctx, framework.Admin(t).Kubernetes)

@@ -19,9 +19,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// scrapeConfig is what the operator makes of the ServiceMonitors and the PodMonitors. A second
-// server, beside the cluster, is closed, as its store has no owner of the site's children: only
-// then there is the metric of that.
+// scrapeConfig returns Prometheus' configuration, as its operator derives it from the
+// ServiceMonitors and the PodMonitors. A second server, beside the cluster, is closed, as its
+// store lacks the owners of the site's children: only then the metric of that exists.
 func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
 	t.Helper()
 	_, store := framework.NewStore(t, "monitoring")
@@ -72,7 +72,8 @@ func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
 		"global":     map[string]any{"scrape_interval": "1s", "evaluation_interval": "1s"},
 		"rule_files": []string{rules},
 		"scrape_configs": []any{
-			// Its metrics take more than a second on a busy machine, which is the time that a scrape has by default.
+			// Its metrics take more than a second on a busy machine, which is the default timeout of
+			// a scrape.
 			job("kube-apiserver", admin.Host, nil,
 				map[string]any{"tls_config": tls, "scrape_interval": "5s", "scrape_timeout": "5s"}),
 			program("website-apiserver", 8443, map[string]any{"ca_file": file("serving.pem", serving.Data["ca.crt"]),
@@ -91,8 +92,8 @@ func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
 	return config
 }
 
-// scrapeToken is a token of a ServiceAccount as that of Prometheus: it may get /metrics, and
-// nothing else.
+// scrapeToken returns a token of a ServiceAccount with Prometheus' permission: to get
+// /metrics only.
 func scrapeToken(t *testing.T) string {
 	t.Helper()
 	client, namespace := framework.Admin(t).Kubernetes, framework.NewNamespace(t)
@@ -118,7 +119,7 @@ func scrapeToken(t *testing.T) string {
 	return token.Status.Token
 }
 
-// systemPod is the only pod of a program of the installation.
+// systemPod returns the only pod of a program of the installation.
 func systemPod(t *testing.T, program string) corev1.Pod {
 	t.Helper()
 	pods, err := framework.SystemPods(t.Context(), framework.Admin(t).Kubernetes, program)
@@ -139,8 +140,8 @@ func startEtcd(t *testing.T) (address string) {
 	return metrics
 }
 
-// startEtcdCertificates runs what keeps the certificates of an etcd cluster, and returns the
-// address of its metrics.
+// startEtcdCertificates runs the program that renews the certificates of an etcd cluster,
+// and returns the address of its metrics.
 func startEtcdCertificates(t *testing.T) (address string) {
 	t.Helper()
 	host := freeAddress(t)
@@ -150,7 +151,7 @@ func startEtcdCertificates(t *testing.T) (address string) {
 	return "http://" + host
 }
 
-// freeAddress is unused at this moment.
+// freeAddress returns a currently unused address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

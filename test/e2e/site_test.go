@@ -24,29 +24,29 @@ import (
 )
 
 const (
-	// syncPeriod is the shortest that a Website can ask for.
+	// syncPeriod is the shortest valid period of a Website.
 	syncPeriod = 10 * time.Second
-	// syncMargin is what a fetch may take beyond the period: a few seconds, and
-	// some for a small machine on which other tests run at the same time. The
-	// default period is longer than both, so one that is ignored is found out.
+	// syncMargin is added to the period for a fetch: a few seconds, and more for a
+	// small machine with concurrent tests. The default period is longer than both,
+	// so an ignored period is detected.
 	syncMargin = 40 * time.Second
 
 	siteName = "site"
 
-	// Ports of a pod, see resources.Deployment.
+	// These are the ports of a pod, see resources.Deployment.
 	httpPort, adminPort, metricsPort = 8080, 8081, 8082
-	// commitHeader says on every page which commit it is of.
+	// commitHeader names the commit of every page.
 	commitHeader = "Website-Commit"
 )
 
-// site is a Website and what it publishes.
+// site is a Website and its repository.
 type site struct {
 	namespace, name, deployment string
 	repository                  *repository
 }
 
-// newWebsite is a Website of a repository, with a node port for the visitors, that
-// looks for changes as often as possible.
+// newWebsite returns a Website of a repository, with a node port for the visitors
+// and the shortest period.
 func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	return framework.NewWebsite(namespace, siteName, append([]func(*v1beta1.Website){func(w *v1beta1.Website) {
 		w.Spec.Source.Git.Repository = r.url
@@ -82,12 +82,12 @@ func newSite(t *testing.T, tweaks ...func(*v1beta1.Website)) *site {
 	return s
 }
 
-// exampleSite is the site of "make up", for tests that only look at one.
+// exampleSite returns the site of "make up", for tests that only read it.
 func exampleSite() *site {
 	return &site{namespace: metav1.NamespaceDefault, name: "example", deployment: "example-website"}
 }
 
-// applySite has kubectl create or change a Website.
+// applySite applies a Website with kubectl.
 func applySite(t *testing.T, w *v1beta1.Website, r *repository) *site {
 	t.Helper()
 	apply(t, w)
@@ -120,7 +120,7 @@ func (s *site) get(t *testing.T) *v1beta1.Website {
 	return w
 }
 
-// url is where visitors find the site, through its NodePort.
+// url returns the URL for visitors, through the node port.
 func (s *site) url(t *testing.T) string {
 	t.Helper()
 	var url string
@@ -131,7 +131,7 @@ func (s *site) url(t *testing.T) string {
 	return strings.TrimSuffix(url, "/")
 }
 
-// pods are those that have not ended and are not about to, oldest first.
+// pods returns the pods that have not ended and are not terminating, oldest first.
 func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod, error) {
 	list, err := client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller=" + s.name})
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.
 	return pods, nil
 }
 
-// pod is the only one of the site, once it has an address.
+// pod returns the only pod of the site, once it has an address.
 func (s *site) pod(t *testing.T) corev1.Pod {
 	t.Helper()
 	var pod corev1.Pod
@@ -163,14 +163,14 @@ func (s *site) pod(t *testing.T) corev1.Pod {
 	return pod
 }
 
-// waitLive waits until visitors see the commit.
+// waitLive waits until visitors get the commit.
 func (s *site) waitLive(t *testing.T, commit string) {
 	t.Helper()
 	s.waitLiveWithin(t, framework.WaitTimeout, commit)
 }
 
-// waitLiveWithin waits until all replicas that the Website asks for are ready
-// and serve the commit, which the NodePort serves as well.
+// waitLiveWithin waits until all replicas of the Website are ready and serve
+// the commit, also through the node port.
 func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string) {
 	t.Helper()
 	client, websites := framework.Admin(t).Kubernetes, framework.Admin(t).Websites
@@ -217,7 +217,7 @@ var visitor = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// answer is what a server said, or why it said nothing.
+// answer is a server's response, or the error of the request.
 type answer struct {
 	status int
 	header http.Header
@@ -246,7 +246,7 @@ func get(ctx context.Context, client *http.Client, url string) answer {
 		err: errors.Join(err, response.Body.Close())}
 }
 
-// adminGet asks a pod itself, as the controller and the kubelet do.
+// adminGet sends a request directly to a pod, as the controller and the kubelet do.
 func adminGet(ctx context.Context, pod corev1.Pod, port int, path string) answer {
 	if pod.Status.PodIP == "" {
 		return answer{err: errors.New("the pod has no address yet")}

@@ -13,9 +13,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestRepositoryOverSSH publishes what takes a key to fetch, from a host that
-// the Secret knows. The key is mounted as the pod has it: ssh refuses one that
-// others may read.
+// TestRepositoryOverSSH publishes a repository that requires a key, from a host
+// in the Secret's known hosts. The key is mounted as in the pod: ssh rejects a
+// key that others may read.
 func TestRepositoryOverSSH(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

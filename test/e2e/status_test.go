@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestStatusSaysWhatIsMissing is about mistakes that no change of the repository
-// mends. Their reasons are those of a real scheduler and a real kubelet.
+// TestStatusSaysWhatIsMissing has mistakes that no change of the repository
+// corrects. Their reasons come from a real scheduler and a real kubelet.
 func TestStatusSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -43,7 +43,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// withUnusedSecret names a Secret for a repository that no pod gets to fetch.
+// withUnusedSecret names a Secret for a repository that no pod fetches.
 func withUnusedSecret(name string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) {
 		w.Spec.Source.Git.Repository = "https://nowhere.invalid/site.git"
@@ -51,7 +51,7 @@ func withUnusedSecret(name string) func(*v1beta1.Website) {
 	}
 }
 
-// withDisk limits the volume of a pod, of which the scheduler reserves a part.
+// withDisk limits the volume of a pod. The scheduler reserves a part of it.
 func withDisk(size string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) { w.Spec.Storage.SizeLimit = ptr.To(resource.MustParse(size)) }
 }
@@ -63,9 +63,9 @@ func withServerMemory(limit string) func(*v1beta1.Website) {
 	}
 }
 
-// TestImageUnavailable gives a pod an image that no registry has: a pod's image
-// may be changed, and a Website has none of its own. The next pod has the right
-// one again.
+// TestImageUnavailable gives a pod an image that no registry has: the image of
+// a pod may be changed, and a Website has no field for it. The next pod has the
+// right one again.
 func TestImageUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

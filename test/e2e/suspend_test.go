@@ -8,8 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestSuspend holds a site on the commit that it serves, pods that start later
-// included, and lets it go on.
+// TestSuspend keeps a site at its current commit, also in new pods, and
+// resumes it.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -24,7 +24,7 @@ func TestSuspend(t *testing.T) {
 		t.Errorf("the pin is %s, want %s", got, pin)
 	}
 	second := s.repository.release(t, "release-2")
-	// The new pods have the choice.
+	// New pods could fetch the later commit.
 	s.kubectl(t, "scale", "website", s.name, "--replicas=3")
 	s.waitLive(t, first)
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)

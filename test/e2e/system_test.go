@@ -17,8 +17,7 @@ import (
 )
 
 // TestLeaderIsDeleted deletes the pod of the leader of two website-controllers: the other one
-// becomes the leader, and reports what is pushed then. It is not parallel: it scales the
-// controller.
+// becomes the leader, and reports later pushes. It is not parallel: it scales the controller.
 func TestLeaderIsDeleted(t *testing.T) {
 	s := newSite(t)
 	t.Cleanup(func() {
@@ -30,7 +29,7 @@ func TestLeaderIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := framework.Admin(t).Kubernetes
-	// The identity of a controller is the name of its pod, and a random part.
+	// The identity of a controller is the name of its pod with a random suffix.
 	leader := func(ctx context.Context) (string, error) {
 		lease, err := client.CoordinationV1().Leases(framework.SystemNamespace).Get(ctx, "website-controller",
 			metav1.GetOptions{})
@@ -60,8 +59,8 @@ func TestLeaderIsDeleted(t *testing.T) {
 	s.waitReported(t, s.repository.release(t, "release-2"))
 }
 
-// TestWebhookInAPod has website-apiserver, in its pod, ask an admission webhook that is a pod,
-// by the name of its Service.
+// TestWebhookInAPod makes website-apiserver, in its pod, call an admission webhook in another
+// pod, by the name of its Service.
 func TestWebhookInAPod(t *testing.T) {
 	t.Parallel()
 	const name = "webhook"

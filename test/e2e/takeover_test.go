@@ -43,7 +43,7 @@ func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 		}
 		return err
 	})
-	// The node learns of the endpoints a little later than of the Service.
+	// The node gets the endpoints a little later than the Service.
 	url := s.url(t)
 	framework.WaitFor(t, "the node sends requests to the pods", func(ctx context.Context) error {
 		for range 20 {
@@ -56,7 +56,7 @@ func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 	return s, commit
 }
 
-// takeOver makes the Website the owner of what the original controller has made.
+// takeOver makes the Website the owner of the original controller's objects.
 func (s *site) takeOver(t *testing.T) {
 	t.Helper()
 	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1",`+
@@ -68,8 +68,8 @@ func (s *site) takeOver(t *testing.T) {
 	s.kubectl(t, "annotate", "website/"+s.name, "example.com/reconcile=now")
 }
 
-// TestTakeover has the controller take over the children of the original one while the
-// sites have visitors.
+// TestTakeover makes the controller take over the children of the original one while
+// the sites have visitors.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	type taken struct {

@@ -17,7 +17,7 @@ import (
 // caKey is the key of the CA in the ConfigMap of a test.
 const caKey = "ca.crt"
 
-// overTLS has a repository fetched over https, without which there are no credentials, and makes a ConfigMap in a
+// overTLS changes the URL of a repository to https, which credentials require, and creates a ConfigMap in a
 // namespace with the CA of its server, see newWebsite.
 func (r *repository) overTLS(t *testing.T, namespace string) {
 	t.Helper()

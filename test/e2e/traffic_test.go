@@ -15,42 +15,41 @@ import (
 const (
 	// trafficInterval is the time between two requests of a site's visitors.
 	trafficInterval = 20 * time.Millisecond
-	// trafficVisitors request at the same time. One of them keeps its
+	// trafficVisitors is the number of concurrent visitors. One of them keeps its
 	// connection, as a browser does.
 	trafficVisitors = 4
-	// shownFailures are enough to see what is wrong.
+	// shownFailures is the number of logged failures.
 	shownFailures = 5
 )
 
-// traffic are visitors of a site that request all it consists of, over and
-// over.
+// traffic simulates visitors who request all files of a site continuously.
 type traffic struct {
 	site *site
 	url  string
-	// clients make the requests. The first one keeps its connections.
+	// clients send the requests. The first one keeps its connections.
 	clients [trafficVisitors]*http.Client
 	cancel  context.CancelFunc
 	over    chan struct{}
 
 	mu       sync.Mutex
 	requests int
-	// served counts the answers by commit.
+	// served counts the responses by commit.
 	served map[string]int
-	// markers are the releases that answers with a commit belonged to.
+	// markers are the releases in the responses of each commit.
 	markers  map[string]map[string]bool
 	failed   int
 	failures []string
 }
 
-// startTraffic begins to request the site until finish, and ends at the latest
-// with the test.
+// startTraffic requests the site continuously until finish, or until the
+// test ends.
 func startTraffic(t *testing.T, s *site) *traffic {
 	t.Helper()
 	return startTrafficTo(t, s, s.url(t), func(*http.Transport) {})
 }
 
-// startTrafficTo is startTraffic to another URL of the site, with connections that configure
-// has changed.
+// startTrafficTo is startTraffic for another URL of the site, with a transport that
+// configure changes.
 func startTrafficTo(t *testing.T, s *site, url string, configure func(*http.Transport)) *traffic {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +86,7 @@ func (v *traffic) run(ctx context.Context) {
 	for _, client := range v.clients {
 		visitors.Go(func() {
 			for path := range paths {
-				// A request that has begun may end, also when the traffic does.
+				// A started request is completed after the end of the traffic.
 				v.note(path, get(context.WithoutCancel(ctx), client, v.url+path))
 			}
 		})
@@ -105,7 +104,7 @@ func (v *traffic) run(ctx context.Context) {
 	visitors.Wait()
 }
 
-// note checks one answer.
+// note checks one response.
 func (v *traffic) note(path string, a answer) {
 	commit, marker, problem := a.header.Get(commitHeader), "", a.err
 	if problem == nil && a.status != http.StatusOK {
@@ -132,7 +131,7 @@ func (v *traffic) note(path string, a answer) {
 	v.markers[commit][marker] = true
 }
 
-// waitServed waits until visitors have seen a commit.
+// waitServed waits until visitors have got a commit.
 func (v *traffic) waitServed(t *testing.T, commit string) {
 	t.Helper()
 	framework.WaitFor(t, "visitors see commit "+commit, func(context.Context) error {
@@ -146,7 +145,7 @@ func (v *traffic) waitServed(t *testing.T, commit string) {
 }
 
 // finish ends the traffic. It fails the test if any request failed, or if any
-// answer was of another commit than it said.
+// response had content of another commit than in its header.
 func (v *traffic) finish(t *testing.T) {
 	t.Helper()
 	v.cancel()

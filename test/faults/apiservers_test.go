@@ -32,9 +32,9 @@ func readRevisions(ctx context.Context) (revisions, error) {
 	return revisions{first, second}, err
 }
 
-// TestRevisionsOfTwoStores runs scenarios while the store of Websites is behind
-// that of their children in resource versions, and again when it is ahead. There
-// must be no difference: the two have nothing to do with each other.
+// TestRevisionsOfTwoStores runs scenarios while the resource versions of Websites are lower than
+// those in the store of their children, and again while they are higher. The outcome must not
+// differ, as resource versions of two stores are unrelated.
 func TestRevisionsOfTwoStores(t *testing.T) {
 	ctx := t.Context()
 	observer, err := newObserver()
@@ -59,11 +59,12 @@ func TestRevisionsOfTwoStores(t *testing.T) {
 		}
 	}
 
-	// Far, as what is played writes less of Websites than of anything else.
+	// The margin is larger than the writes of the scenarios, which change Websites less often than
+	// other objects.
 	if err := framework.AdvanceStore(ctx, int64(at.kubernetes+2000)); err != nil {
 		t.Fatal(err)
 	}
-	// Lists have the revision of the last Website.
+	// The resource version of a list is the revision of the last written Website.
 	if err := newWorld(t).create(ctx, kubia); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestRevisionsOfTwoStores(t *testing.T) {
 	for _, s := range played {
 		want := behind[s.name]
 		for _, have := range play(t, observer, want.state, s.undisturbed(undisturbedPlays)...) {
-			have.struck = true // There is no fault.
+			have.struck = true // A run without a fault counts as one.
 			if problems := have.problems(point{}, want); len(problems) > 0 {
 				t.Errorf("%s: %s", s.name, strings.Join(problems, "\n"))
 			}

@@ -16,13 +16,13 @@ type controller struct {
 	reconciles *framework.Reconciles
 }
 
-// flags are those of every controller here. The lease is left out, as many controllers run at once;
-// it has tests of its own.
+// flags returns the flags of every controller here. Leader election is off, as many controllers run
+// at once; it has tests of its own.
 func flags(worlds []world) []string {
-	// The addresses of simulated pods are made up.
+	// Simulated pods have no reachable addresses.
 	observation := "None"
 	if worlds[0].remote != nil {
-		observation = "PodProxy" // Which ends at the wire.
+		observation = "PodProxy" // The wire answers the probes.
 	}
 	flags := []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--commit-observation=" + observation,
@@ -35,8 +35,8 @@ func flags(worlds []world) []string {
 	return flags
 }
 
-// start starts a controller on a wire: of a single world only, or else of all namespaces. The test waits
-// for its end.
+// start starts a controller behind a wire, for one world or for all namespaces. Cleanup waits for
+// its end.
 func start(t *testing.T, wire *wire, worlds ...world) *controller {
 	t.Helper()
 	c := &controller{wire: wire, reconciles: framework.NewReconciles()}
@@ -44,7 +44,7 @@ func start(t *testing.T, wire *wire, worlds ...world) *controller {
 	c.Controller = framework.StartController(t, app.Instruments{
 		WrapTransport:  wire.wrap,
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(c.reconciles)),
-		// Longer than a ready pod waits for the Service to lead to it.
+		// The Service routes to a ready pod sooner than that.
 		TakeoverReadySeconds: 10,
 	}, flags(worlds)...)
 	t.Cleanup(c.die)

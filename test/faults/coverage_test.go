@@ -12,15 +12,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// notCalled are the rules of the controller's roles for which there is no call
-// to fail here, and why.
+// notCalled maps each rule of the controller's roles whose calls cannot fail here to the reason.
 var notCalled = withUnusedFeatures(map[string]string{
 	"update websites.mycontroller.nevermosby.io/finalizers": "asked by admission, where children block the deletion of " +
 		"their owner",
-	"create configmaps":                  "asked for a patch that applies what does not exist",
-	"create services":                    "asked for a patch that applies what does not exist",
-	"create deployments.apps":            "asked for a patch that applies what does not exist",
-	"create poddisruptionbudgets.policy": "asked for a patch that applies what does not exist",
+	"create configmaps":                  "required by a patch that creates the object",
+	"create services":                    "required by a patch that creates the object",
+	"create deployments.apps":            "required by a patch that creates the object",
+	"create poddisruptionbudgets.policy": "required by a patch that creates the object",
 	"create leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
 	"get leases.coordination.k8s.io":     "there are as many controllers as points here, so none leads",
 	"update leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
@@ -28,8 +27,8 @@ var notCalled = withUnusedFeatures(map[string]string{
 	"update secrets":                     "the keys change once a month: pkg/controller/agentkeys tests this",
 })
 
-// withUnusedFeatures adds the rules of what no scenario has: hosts and previews, whose calls are
-// those of TestHosts and TestPreviews in test/integration/controller.
+// withUnusedFeatures adds the rules of features without a scenario: hosts and previews, whose calls
+// are covered by TestHosts and TestPreviews in test/integration/controller.
 func withUnusedFeatures(notCalled map[string]string) map[string]string {
 	for _, resource := range []string{
 		"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io",
@@ -45,7 +44,7 @@ func withUnusedFeatures(notCalled map[string]string) map[string]string {
 	return notCalled
 }
 
-// coverage is which faults have met which calls.
+// coverage records the faults of each call.
 type coverage struct {
 	mu sync.Mutex
 	// struck counts the points by rule and fault.
@@ -63,8 +62,7 @@ func (c *coverage) add(f *fault, at call) {
 	c.struck[at.rule()][f.name]++
 }
 
-// report says what was covered, and fails when a call that the controller may
-// make met no fault, or not all of them.
+// report logs the coverage, and fails if a call in the controller's roles has not met every fault.
 func (c *coverage) report(t *testing.T, wanted sets.Set[string]) {
 	t.Helper()
 	t.Logf("%d points covered", c.points)

@@ -14,23 +14,23 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// fault is what happens to one call.
+// fault is the failure of one call.
 type fault struct {
 	name string
-	// sent means that the API server gets the request and acts on it.
+	// sent means that the API server receives and executes the request.
 	sent bool
-	// crash means that the controller does not live to see what becomes of it.
+	// crash means that the controller ends before it can read the response.
 	crash bool
-	// reads means that reads meet it as well as writes. A read leaves nothing
-	// behind, so what happens after it happens before the next call.
+	// reads means that reads meet it as well as writes. A read has no effect, so a fault after a read
+	// equals one before the next call.
 	reads bool
-	// kind means that it stands for others that differ in the answer alone.
+	// kind means that it represents faults that differ only in the response.
 	kind bool
-	// answer makes what the controller sees instead of the API server's answer.
+	// answer returns the response that the controller gets in place of the API server's.
 	answer func(*http.Request) (*http.Response, error)
 }
 
-// faults are those that every call meets.
+// faults are the faults that every call meets.
 var faults = []*fault{
 	{name: "no connection", kind: true, reads: true,
 		answer: fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
@@ -47,7 +47,7 @@ var faults = []*fault{
 // meets reports whether calls at a site are to meet the fault.
 func (f *fault) meets(s site) bool { return f.reads || s.mutating() }
 
-// strike does to a call what the fault says.
+// strike applies the fault to a call.
 func (f *fault) strike(w *wire, at *traffic, s site, base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	defer w.happened(at, f.crash)
 	if !f.sent {
@@ -95,7 +95,7 @@ func refuses(code int, reason metav1.StatusReason, retryAfter int) func(*http.Re
 	}
 }
 
-// timeoutError is what the network makes of an answer that does not come.
+// timeoutError is the network error for a response that does not arrive.
 type timeoutError struct{}
 
 func (timeoutError) Error() string   { return "i/o timeout" }

@@ -10,17 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gate is what the watches of a resource go through. It delays, freezes and ends
-// them, as networks and API servers do.
+// gate is passed by the watches of a resource. It delays, freezes and ends them, as networks and
+// API servers do.
 type gate struct {
 	mu sync.Mutex
 	// open is closed while events may pass.
 	open    chan struct{}
 	streams map[*stream]bool
-	// expired makes the next watch that wants to go on from a resource version
-	// learn that it is too old.
+	// expired makes the next watch from a resource version fail because that is too old.
 	expired bool
-	// lag is how long after the last one an event arrives.
+	// lag returns the delay of an event after the one before it.
 	lag func() time.Duration
 }
 
@@ -43,15 +42,15 @@ func (g *gate) freeze() {
 	g.open = make(chan struct{})
 }
 
-// thaw lets them go, in their order.
+// thaw releases the held events, in their order.
 func (g *gate) thaw() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.open)
 }
 
-// expire thaws, but ends the watches with what they held back, and has them begin
-// again: the informer sees only what came of all that it missed.
+// expire ends the watches, drops the held events and makes the informer list again: it gets only
+// the result of the missed changes.
 func (g *gate) expire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,7 +61,7 @@ func (g *gate) expire() {
 	close(g.open)
 }
 
-// setLag has every event from now on arrive late.
+// setLag delays each event from now on.
 func (g *gate) setLag(lag func() time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,8 +104,8 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-// Read returns what has arrived once the gate is open. What arrives while it is
-// closed does not get through before it opens.
+// Read returns received data while the gate is open. Data that arrives while the gate is closed is
+// held until it opens.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.gate.mu.Lock()
@@ -123,7 +122,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	case <-s.ctx.Done():
 	}
 	if s.ctx.Err() != nil {
-		return 0, io.EOF // With what was held back.
+		return 0, io.EOF // The held data is dropped.
 	}
 	return n, err
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// history is every state that a Website had, as its store saw them.
+// history records every state of a Website in its store.
 type history struct {
 	stop func()
 	mu   sync.Mutex
-	// statuses are without those that repeat the one before.
+	// statuses are the distinct successive statuses.
 	statuses []v1beta1.WebsiteStatus
 }
 
-// record starts to record a Website that is there or will be.
+// record starts to record an existing or future Website.
 func record(t *testing.T, w world, name string) *history {
 	t.Helper()
 	watcher, err := websites.WebsiteV1beta1().Websites(w.namespace).Watch(t.Context(),
@@ -55,7 +55,7 @@ func (h *history) add(status v1beta1.WebsiteStatus) {
 	h.statuses = append(h.statuses, status)
 }
 
-// all waits until the history has come to a generation, and returns it.
+// all waits until the history has reached a generation, and returns it.
 func (h *history) all(ctx context.Context, t *testing.T, generation int64) []v1beta1.WebsiteStatus {
 	t.Helper()
 	var seen []v1beta1.WebsiteStatus
@@ -74,9 +74,8 @@ func (h *history) all(ctx context.Context, t *testing.T, generation int64) []v1b
 	return seen
 }
 
-// flaps checks that a status only ever went forward: no older generation comes
-// after a newer one, and while a generation lasts, Ready becomes true once and
-// then stays so, unless pods that were available are lost.
+// flaps reports each step back of a status: an older generation after a newer one, or Ready that
+// becomes false again within a generation without a loss of available pods.
 func flaps(statuses []v1beta1.WebsiteStatus) []string {
 	var problems []string
 	wasReady := map[int64]bool{}

@@ -15,16 +15,16 @@ func listPoints(t *testing.T, o *observer) []point {
 	var listed []point
 	for _, s := range scenarios {
 		common := bounds(t, play(t, o, nil, s.undisturbed(updatePlays)...))
-		// The calls for all namespaces are those of a controller of a single one.
+		// The calls for all namespaces are made by a controller of a single one.
 		alone := s.undisturbed(1)
 		single := bounds(t, append(play(t, o, common.state, alone...), play(t, o, common.state, alone...)...))
 		single.calls = slices.DeleteFunc(single.calls, func(at call) bool {
-			// The keys of agents are read at the start, and again after a time.
+			// The keys of agents are read at the start, and again later.
 			return !at.single() || at.resource == "secrets" && (s.before != nil || at.n > 0)
 		})
 		common.calls = slices.DeleteFunc(common.calls, func(at call) bool {
-			// Changes that come soon one after the other share a write of the status: only the first and the last
-			// are always there.
+			// Changes in quick succession share a write of the status, so only its first and last writes
+			// are certain.
 			return at.single() || at.resource == "websites.mycontroller.nevermosby.io/status" && at.n > 1
 		})
 		for _, at := range slices.Concat(single.calls, common.calls) {

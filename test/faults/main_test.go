@@ -1,14 +1,12 @@
-// Package faults tests that website-controller comes to the same end whatever
-// happens to it on the way: every call of its to the API server is made to fail,
-// before and after it took effect, and every call is the last one of a controller
-// that crashes; watches are delayed, frozen, broken and expired.
+// Package faults tests that website-controller reaches the same final state whatever fault it
+// meets: every call to the API server fails once before and once after it took effect, and is once
+// the last call of a controller that crashes; watches are delayed, frozen, broken and expired.
 //
-// The controller runs inside the test, with the clients and flags of the program
-// but a transport that counts and disturbs (app.Instruments), as its own
-// ServiceAccount, against a real kube-apiserver, website-apiserver and
-// kube-controller-manager. One controller meets all faults of a batch of namespaces,
-// one in each. Faults that would reach every namespace, as those of lists and watches,
-// and some faults of a batch, also meet a controller of a single namespace.
+// The controller runs inside the test, with the clients and flags of the program but a transport
+// that counts and fails calls (app.Instruments), as its own ServiceAccount, against a real
+// kube-apiserver, website-apiserver and kube-controller-manager. One controller meets all faults of
+// a batch of namespaces, one in each. Faults that would affect every namespace, such as failing
+// lists and watches, and some faults of a batch, also meet a controller of a single namespace.
 package faults
 
 import (
@@ -29,16 +27,16 @@ import (
 // waitTimeout bounds every wait. Most take seconds; the rest is for small machines under load.
 const waitTimeout = 4 * time.Minute
 
-// Clients of a user who may do everything.
+// These are the administrator's clients.
 var (
 	kube     kubernetes.Interface
 	websites versioned.Interface
-	// kubeconfig is that of the controller's ServiceAccount.
+	// kubeconfig is the kubeconfig of the controller's ServiceAccount.
 	kubeconfig string
 )
 
 func TestMain(m *testing.M) {
-	// All controllers log into one stream; the message of a failed test has the calls of its own.
+	// All controllers log into one stream. The message of a failed test lists its own calls instead.
 	klog.SetLogger(logr.Discard())
 	framework.Main(m, framework.Options{
 		Name:    "faults",
@@ -67,8 +65,8 @@ func started() (err error) {
 	return err
 }
 
-// parallel has more tests run at once than there are processors, unless the
-// command line says how many: they mostly wait.
+// parallel runs more tests at once than there are processors, unless the command line sets the
+// number: they mostly wait.
 func parallel() error {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

@@ -16,8 +16,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// checkPeriod is the time between two checks of a namespace. A check costs up to nine requests, and 32 namespaces are
-// waited for at once: more often, the checks take more of the processors than what they wait for.
+// checkPeriod is the time between two checks of a namespace. A check costs up to nine requests, and
+// 32 namespaces are checked at once: with a shorter period, the checks would take more CPU than the
+// components under test.
 const checkPeriod = time.Second
 
 // waitUntil waits until check returns nil, and returns its last error otherwise.
@@ -25,8 +26,8 @@ func waitUntil(ctx context.Context, check func(context.Context) error) error {
 	return framework.Poll(ctx, checkPeriod, waitTimeout, check)
 }
 
-// newWorld creates a namespace. It goes away with the cluster: deleting hundreds
-// would take longer than all the tests.
+// newWorld creates a namespace. It is removed with the cluster: deleting hundreds would take longer
+// than all the tests.
 func newWorld(t *testing.T) world {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
@@ -50,10 +51,10 @@ func newWorlds(t *testing.T, points []point) []world {
 	return worlds
 }
 
-// concurrency is how many namespaces of a batch are changed, or waited for, at once.
+// concurrency is the number of namespaces of a batch that are changed, or waited for, at once.
 const concurrency = 32
 
-// each calls do for every world, and returns its error for each.
+// each calls do for every world, and returns the errors in the same order.
 func each(worlds []world, do func(int, world) error) []error {
 	failures, turns := make([]error, len(worlds)), make(chan struct{}, concurrency)
 	var pool sync.WaitGroup
@@ -70,7 +71,7 @@ func each(worlds []world, do func(int, world) error) []error {
 	return failures
 }
 
-// point is a fault at a call of a scenario. Without a fault, it is an undisturbed play.
+// point is a fault at a call of a scenario. A point without a fault is an undisturbed play.
 type point struct {
 	scenario scenario
 	fault    *fault
@@ -81,36 +82,37 @@ func (p point) String() string {
 	return fmt.Sprintf("%s/%s/%s", strings.ReplaceAll(p.scenario.name, " ", "-"), p.at, p.fault.name)
 }
 
-// undisturbed are plays of a scenario that no fault meets.
+// undisturbed returns n plays of a scenario without a fault.
 func (s scenario) undisturbed(n int) []point { return slices.Repeat([]point{{scenario: s}}, n) }
 
 // outcome is the result of a scenario in one namespace.
 type outcome struct {
 	world world
-	// err is why the controllers did not get there.
+	// err tells why the final state was not reached.
 	err   error
 	state state
-	// reported is how often which event was reported.
+	// reported counts the events by type and reason.
 	reported map[string]int
-	// due is how often each event is reported at least; only bounds has it.
+	// due is the least number of each event; only bounds sets it.
 	due map[string]int
-	// calls are those of the controller that meets the fault.
+	// calls are the calls of the controller that meets the fault.
 	calls []call
-	// writes are those that reached the API server, by all controllers until the namespace was settled.
+	// writes counts the writes that reached the API server, by all controllers, until the namespace
+	// was settled.
 	writes map[site]int
-	// settled are the writes of another controller that then starts over the settled namespace.
+	// settled counts the writes of another controller that is then started in the settled namespace.
 	settled map[site]int
 	// struck means that the fault has met its call.
 	struck bool
 }
 
 // play plays each point in a namespace of its own, with one controller for all of them, or with a
-// controller of the namespace if there is one point only. The namespaces have to reach the state want
-// or, if it is nil, that of the first undisturbed play of their scenario.
+// controller of the namespace if there is a single point. The namespaces must reach the state want
+// or, if it is nil, the state of the first undisturbed play of their scenario.
 //
-// After a crash, nothing leaves the controller for that namespace any more. Once every namespace has
+// After a crash, the controller sends no more requests for that namespace. Once every namespace has
 // crashed or is settled, the controller is stopped and a second one takes over all of them; a third
-// one starts over what the second has settled.
+// one then starts in the settled namespaces.
 func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 	t.Helper()
 	ctx, worlds := t.Context(), newWorlds(t, points)
@@ -124,7 +126,7 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 		}
 	}
 	first := start(t, disturbed, worlds...)
-	// A change is to arrive as an event, not with the first list.
+	// The change must arrive as an event, not with the first list.
 	reconciled(t, first, worlds)
 	for i, p := range points {
 		if p.scenario.before != nil {
@@ -216,8 +218,8 @@ func indexes[T any](all []T) []int {
 	return list
 }
 
-// latest returns a function that returns the state of a namespace, at most a second old: all
-// others of a batch are compared with it.
+// latest returns a function that returns the state of a namespace, at most a second old: the other
+// namespaces of a batch are compared with it.
 func (o *observer) latest(namespace string) func(context.Context) (state, error) {
 	var mu sync.Mutex
 	var last state
@@ -237,7 +239,7 @@ func (o *observer) latest(namespace string) func(context.Context) (state, error)
 	}
 }
 
-// prepare makes the objects that scenarios start from.
+// prepare creates the initial objects of the scenarios.
 func prepare(t *testing.T, points []point, worlds []world) {
 	t.Helper()
 	if !slices.ContainsFunc(points, func(p point) bool { return p.scenario.before != nil }) {
@@ -267,7 +269,7 @@ func takeOver(t *testing.T, worlds ...world) *controller {
 	return c
 }
 
-// once runs a controller for one reconcile of every Website and returns what it wrote.
+// once runs a controller for one reconcile of every Website and returns its writes.
 func (w world) once(t *testing.T) map[site]int {
 	t.Helper()
 	c := takeOver(t, w)
@@ -289,8 +291,8 @@ func reconciled(t *testing.T, c *controller, worlds []world) {
 	}
 }
 
-// bounds are what the undisturbed plays of a scenario have in common, as timing alone makes a
-// difference too: the calls that all made, and the most and the least of each write and event.
+// bounds returns the calls that all undisturbed plays of a scenario share, and the lowest and
+// highest number of each write and event: timing alone makes a difference.
 func bounds(t *testing.T, undisturbed []outcome) outcome {
 	t.Helper()
 	common := undisturbed[0]

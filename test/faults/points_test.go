@@ -20,18 +20,19 @@ var (
 )
 
 const (
-	// undisturbedPlays is how many namespaces of a batch meet no fault, drawnPoints how many points are
-	// also played alone.
+	// undisturbedPlays is the number of namespaces of a batch without a fault, drawnPoints the number
+	// of points that are also played alone.
 	undisturbedPlays, drawnPoints = 4, 20
-	// updatePlays is how many undisturbed plays have to make a call before it is listed.
+	// updatePlays is the number of undisturbed plays that must make a call before it is listed.
 	updatePlays = 12
-	// costlyPlays is how many plays in a row show that a cost is that of the fault.
+	// costlyPlays is the number of successive plays that attribute a cost to the fault.
 	costlyPlays = 3
 )
 
-// TestEveryCall plays every scenario undisturbed and, at the same time, once per point of the committed
-// list: a fault that meets one call of the controller. Calls outside the namespace of a Website, such as
-// lists and watches, meet their faults alone, as they would meet those of all namespaces.
+// TestEveryCall plays every scenario undisturbed and, at the same time, once per point of the
+// committed list: a fault at one call of the controller. Calls outside the namespace of a Website,
+// such as lists and watches, meet their faults in plays of their own, as the faults would affect
+// all namespaces.
 func TestEveryCall(t *testing.T) {
 	observer, err := newObserver()
 	if err != nil {
@@ -73,7 +74,7 @@ func TestEveryCall(t *testing.T) {
 				continue
 			}
 			if problems := outcomes[i].problems(p, references[p.scenario.name]); len(problems) > 0 {
-				// Something else may have happened in the cluster: what a fault costs, it costs each time.
+				// The cluster may have caused the cost. The fault causes it in every play.
 				t.Logf("%s (%s): %s", p, outcomes[i].world.namespace, strings.Join(problems, "; "))
 				alone = append(alone, p)
 				continue
@@ -114,7 +115,7 @@ func TestEveryCall(t *testing.T) {
 	covered.report(t, wanted)
 }
 
-// meet plays a point alone until it costs nothing, or fails the test after some plays.
+// meet plays a point alone until it costs nothing, and fails the test after costlyPlays.
 func (p point) meet(t *testing.T, o *observer, want outcome) {
 	t.Helper()
 	var all []string
@@ -129,7 +130,7 @@ func (p point) meet(t *testing.T, o *observer, want outcome) {
 	t.Fatalf("in each of %d plays:\n%s", costlyPlays, strings.Join(all, "\n"))
 }
 
-// problems returns why an outcome is not that of the undisturbed plays.
+// problems returns the differences between an outcome and the undisturbed plays.
 func (have outcome) problems(p point, want outcome) []string {
 	switch {
 	case have.err != nil:
@@ -144,26 +145,25 @@ func (have outcome) problems(p point, want outcome) []string {
 	return problems
 }
 
-// costs returns what a fault has cost: writes and events that there are without it less
-// often, and events that are missing.
+// costs returns the cost of a fault: additional writes and events, and missing events.
 func (have outcome) costs(p point, want outcome) []string {
 	f, at := p.fault, p.at
 	var costs []string
 	for site, n := range have.settled {
-		costs = append(costs, fmt.Sprintf("a controller that starts over what is settled did %s %d times", site, n))
+		costs = append(costs, fmt.Sprintf("a controller started in the settled namespace did %s %d times", site, n))
 	}
 	for site, n := range have.writes {
 		most := want.writes[site]
 		if f != nil && f.sent && site == at.site {
-			most++ // Nothing tells that a write was done whose answer was lost.
+			most++ // The controller cannot know that the write with the lost response was done.
 		}
 		if site.resource == "services" {
-			// The API server releases a node port after it has reported the deletion of the
-			// Service: a Service that comes back with it is tried six times.
+			// The API server releases a node port after it has reported the deletion of the Service:
+			// creating a Service with the same port is retried up to five times.
 			most += 5
 		}
 		if site.name == resources.AgentKeysConfigMapName {
-			most++ // Between two Websites of one name, the controller may see that the namespace has none.
+			most++ // Between two Websites of one name, the namespace may be reconciled without Websites.
 		}
 		if site.verb == "patch" && n > most {
 			costs = append(costs, fmt.Sprintf("%s was done %d times, want %d", site, n, most))
@@ -175,7 +175,7 @@ func (have outcome) costs(p point, want outcome) []string {
 		}
 	}
 	if f != nil && (f.sent || f.crash) || at.resource == "events.events.k8s.io" {
-		return costs // An event that was lost with its process is not reported later.
+		return costs // An event is lost with its process.
 	}
 	for about, n := range want.due {
 		// A problem may be over before the controller reconciles.
@@ -186,7 +186,7 @@ func (have outcome) costs(p point, want outcome) []string {
 	return costs
 }
 
-// single reports whether a call is for all namespaces of a controller.
+// single reports whether a call serves all namespaces of a controller.
 func (s site) single() bool { return s.verb == "list" || s.verb == "watch" || s.resource == "secrets" }
 
 // meetsAny reports whether a call of a scenario is to meet a fault.
@@ -194,17 +194,17 @@ func (s scenario) meetsAny(at call) bool {
 	return slices.ContainsFunc(faults, func(f *fault) bool { return s.exposes(at, f) })
 }
 
-// exposes reports whether a call is to meet a fault. One fault of each kind is enough for a
-// call that has met the others in another scenario, or the first time it was made.
+// exposes reports whether a call is to meet a fault. One fault of each kind is enough for a call
+// that has met the others in another scenario or at its first occurrence.
 func (s scenario) exposes(at call, f *fault) bool {
 	return f.meets(at.site) && (!s.listing || at.single()) && (f.kind || !s.again && at.n == 0)
 }
 
-// batchSize is how many namespaces a batch has at most, unless a single scenario has more.
+// batchSize is the largest number of namespaces in a batch, unless a single scenario has more.
 const batchSize = 130
 
-// batches packs undisturbed plays and points. A scenario is never divided, and those whose pods are probed
-// have batches of their own, as their controller has other flags.
+// batches packs undisturbed plays and points. A scenario is never divided, and scenarios with
+// probed pods have batches of their own, as their controller has other flags.
 func batches(listed []point) [][]point {
 	var all [][]point
 	for _, s := range scenarios {

@@ -12,11 +12,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
 
-// roles is what an installation lets the controller do.
+// roles is the manifest of the controller's roles in an installation.
 var roles = framework.Path("artifacts", "rbac", "controller.yaml")
 
-// rules are the verbs and resources of the controller's roles, as site.rule
-// writes them.
+// rules returns the verbs and resources of the controller's roles, in the form of site.rule.
 func rules() (sets.Set[string], error) {
 	found, err := leastprivilege.Rules(roles)
 	if err != nil {
@@ -29,8 +28,8 @@ func rules() (sets.Set[string], error) {
 	return names, nil
 }
 
-// childResources are the kinds that the controller applies in the scenarios, from its
-// roles, in the versions that the API server prefers.
+// childResources returns the kinds that the controller applies in the scenarios, from its roles, in
+// the versions that the API server prefers.
 func childResources() ([]schema.GroupVersionResource, error) {
 	found, err := leastprivilege.Rules(roles)
 	if err != nil {

@@ -16,36 +16,34 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// scenario is something that users do and the controller answers.
+// scenario is a change by users and the expected response of the controller.
 type scenario struct {
 	name string
-	// listing is that of the wire. Only the calls of informers meet faults then:
-	// the others are those of the scenario with streaming.
+	// listing sets wire.listing. Then only the calls of informers meet faults: all others equal those
+	// of the scenario with streaming.
 	listing bool
-	// observed has the controllers ask pods which commit they serve.
+	// observed makes the controllers probe pods for their commit.
 	observed bool
-	// again means that the calls are those of other scenarios, at other moments, so
-	// that one fault of each kind is enough: before and after a call, with and
-	// without a crash.
+	// again means that other scenarios make the same calls at other moments, so that one fault of each
+	// kind is enough: before and after a call, with and without a crash.
 	again bool
-	// before makes what is there when the controller starts that meets faults,
-	// while another controller runs.
+	// before creates the objects that exist when the controller under test starts, while another
+	// controller runs.
 	before func(context.Context, world) error
-	// do is what users do while the controller runs.
+	// do makes the changes of users while the controller runs.
 	do func(context.Context, world) error
-	// until returns an error while the controller has not answered yet.
+	// until returns an error until the controller has responded.
 	until func(context.Context, world) error
 }
 
 // world is a namespace.
 type world struct {
 	namespace string
-	// remote is the repository that its pods follow; nil where pods are not
-	// probed.
+	// remote is the repository of its pods; nil if pods are not probed.
 	remote *remote
 }
 
-// key is how controllers name a Website of the namespace.
+// key returns the controllers' key of a Website of the namespace.
 func (w world) key(name string) string { return w.namespace + "/" + name }
 
 func (w world) create(ctx context.Context, name string, tweaks ...func(*v1beta1.Website)) error {
@@ -90,8 +88,8 @@ func (w world) configMap(ctx context.Context) (string, error) {
 	return framework.NginxConfigMap(ctx, kube, w.namespace, kubia)
 }
 
-// settled returns an error until a Website is served by as many pods as it asks
-// for, all of its current specification, and reports so.
+// settled returns an error until a Website has the specified number of current pods, and its status
+// reports them.
 func (w world) settled(ctx context.Context, name string) error {
 	site, err := w.get(ctx, name)
 	if err != nil {
@@ -126,7 +124,7 @@ func createKubia(ctx context.Context, w world) error { return w.create(ctx, kubi
 
 func kubiaSettled(ctx context.Context, w world) error { return w.settled(ctx, kubia) }
 
-// servedKubia is for scenario.before.
+// servedKubia is a scenario.before.
 func servedKubia(ctx context.Context, w world) error {
 	if err := createKubia(ctx, w); err != nil {
 		return err
@@ -138,7 +136,7 @@ func patchKubia(patch string) func(context.Context, world) error {
 	return func(ctx context.Context, w world) error { return w.patch(ctx, kubia, patch) }
 }
 
-// scenarios are what faults meet.
+// scenarios are played with every fault.
 var scenarios = []scenario{
 	{name: "create", do: createKubia, until: kubiaSettled},
 	{name: "create without streaming lists", listing: true, do: createKubia, until: kubiaSettled},
@@ -165,7 +163,7 @@ var scenarios = []scenario{
 		until: kubiaSettled,
 	},
 	{
-		// The only revision goes that refers to the configuration before a change.
+		// The old ReplicaSet that refers to the former configuration is deleted.
 		name: "configuration unused",
 		before: func(ctx context.Context, w world) error {
 			if err := servedKubia(ctx, w); err != nil {
@@ -223,7 +221,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		// What the informers select on is edited as well.
+		// The labels that the informers select on are edited as well.
 		name: "children edited", again: true, before: servedKubia,
 		do: func(ctx context.Context, w world) error {
 			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(

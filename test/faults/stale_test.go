@@ -17,8 +17,8 @@ import (
 
 const watchedWebsites = "websites.mycontroller.nevermosby.io"
 
-// watchedChildren are what the controller watches besides Websites, as
-// site.resource names it.
+// watchedChildren returns the resources that the controller watches besides Websites, in the form
+// of site.resource.
 func watchedChildren(t *testing.T) []string {
 	t.Helper()
 	allowed, err := rules()
@@ -55,7 +55,7 @@ func gated(t *testing.T) (world, *controller, func(string) *gate) {
 	return w, c, wire.gateOf
 }
 
-// touch has a Website reconciled n times.
+// touch makes the controller reconcile a Website n times.
 func touch(t *testing.T, w world, c *controller, name string, n int) {
 	t.Helper()
 	for i := range n {
@@ -70,7 +70,7 @@ func touch(t *testing.T, w world, c *controller, name string, n int) {
 	}
 }
 
-// childWrites sums up what was written to children.
+// childWrites counts the writes to children.
 func (w *wire) childWrites(in world) int {
 	sum := 0
 	for site, n := range w.writes(in) {
@@ -91,8 +91,8 @@ func (w *wire) statusWrites(in world) int {
 	return sum
 }
 
-// TestChildrenFrozen creates and changes a Website while the controller sees
-// nothing of what it writes.
+// TestChildrenFrozen creates and changes a Website while the controller's cache lacks all its
+// own writes.
 func TestChildrenFrozen(t *testing.T) {
 	t.Parallel()
 	w, c, gate := gated(t)
@@ -115,7 +115,7 @@ func TestChildrenFrozen(t *testing.T) {
 	}
 	created := c.childWrites(w)
 
-	// And a change, there and back: the cache shows what it should be all along.
+	// A change is made and reverted: the cached children equal the desired ones all along.
 	for i, replicas := range []int{2, 1} {
 		before, _ := c.reconciles.Of(w.key(name))
 		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
@@ -146,9 +146,9 @@ func TestChildrenFrozen(t *testing.T) {
 	}
 }
 
-// TestWebsitesFrozen changes a Website again and again while the controller sees
-// its children but not the Website: it keeps what it knows, without a storm of
-// writes that conflict.
+// TestWebsitesFrozen changes a Website many times while the controller's cache of Websites is
+// stale and its cache of children current: it keeps the older specification, without a burst of
+// conflicting writes.
 func TestWebsitesFrozen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -160,7 +160,7 @@ func TestWebsitesFrozen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What it sees of the Website still says one pod.
+	// The cached Website still has one replica.
 	for range 3 {
 		before, _ := c.reconciles.Of(w.key(kubia))
 		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType,
@@ -197,8 +197,8 @@ func TestWebsitesFrozen(t *testing.T) {
 	}
 }
 
-// TestOlderGeneration has a controller whose cache of Websites lags meet the children
-// that another leader wrote from a later generation: it leaves them as they are.
+// TestOlderGeneration gives a controller with a lagging cache of Websites children that another
+// leader has written from a later generation: it does not change them.
 func TestOlderGeneration(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -214,8 +214,7 @@ func TestOlderGeneration(t *testing.T) {
 	}
 	leader.Drain(t)
 
-	// The controller that lags leads now. Every child is edited, so that it is
-	// reconciled.
+	// The lagging controller is the leader now. Every child is edited to make it reconcile.
 	later, err := w.deployment(ctx, kubia)
 	if err != nil {
 		t.Fatal(err)
@@ -249,9 +248,9 @@ func TestOlderGeneration(t *testing.T) {
 	}
 }
 
-// TestWatchesExpire has all watches end during many changes, and start again:
-// a Website that is replaced and children that come and go are seen as one change
-// each, in no particular order.
+// TestWatchesExpire ends all watches during many changes and starts them again: the informers
+// report a replaced Website, and created and deleted children, as one change each, in no
+// particular order.
 func TestWatchesExpire(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -280,7 +279,7 @@ func TestWatchesExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Garbage collection may have been first: the owner is gone.
+	// Garbage collection may have deleted it already, as its owner is gone.
 	if err := kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, configMap, metav1.DeleteOptions{}); err != nil &&
 		!apierrors.IsNotFound(err) {
 		t.Fatal(err)
@@ -308,8 +307,8 @@ func TestWatchesExpire(t *testing.T) {
 	}
 }
 
-// TestWatchesOutOfStep delays every watch by random times of its own while a
-// Website changes, so that the controller sees the resources in any order.
+// TestWatchesOutOfStep delays every watch at random while a Website changes, so that the controller
+// receives changes of different resources in any order.
 func TestWatchesOutOfStep(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
@@ -332,7 +331,7 @@ func TestWatchesOutOfStep(t *testing.T) {
 				}
 			}
 			err := waitUntil(ctx, func(ctx context.Context) error {
-				// The controller hears late that the PodDisruptionBudget of 3 replicas went with them.
+				// The controller's cache may still hold the PodDisruptionBudget of 3 replicas.
 				_, err := kube.PolicyV1().PodDisruptionBudgets(w.namespace).Get(ctx, kubia, metav1.GetOptions{})
 				return errors.Join(err, kubiaSettled(ctx, w))
 			})
@@ -357,7 +356,7 @@ func TestWatchesOutOfStep(t *testing.T) {
 	}
 }
 
-// lags are up to half a second each, the same for the same seed.
+// lags returns random delays of up to half a second, equal for equal seeds.
 func lags(seed, stream uint64) func() time.Duration {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, stream))

@@ -21,11 +21,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// state is what a controller has made of a namespace, without what differs from
-// one namespace and moment to the next: one entry per object, as JSON.
+// state is the outcome of a namespace, without details that differ between namespaces and runs: one
+// entry per object, as JSON.
 type state map[string]string
 
-// diff returns what is different in two states.
+// diff returns the differences between two states.
 func (s state) diff(want state) string {
 	var lines []string
 	for name, content := range want {
@@ -69,10 +69,11 @@ var (
 	replicaSetResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 )
 
-// cached is the resource version for states that may be some milliseconds old: no request reaches etcd.
+// cached is the resource version for a state that may be some milliseconds old: no request
+// reaches etcd.
 const cached = "0"
 
-// read returns the state of a namespace at a resource version; the latest one if that is empty.
+// read returns the state of a namespace at a resource version; the latest if that is empty.
 func (o *observer) read(ctx context.Context, namespace, version string) (state, error) {
 	seen := state{}
 	var objects []unstructured.Unstructured
@@ -99,13 +100,13 @@ func (o *observer) read(ctx context.Context, namespace, version string) (state, 
 	return seen, nil
 }
 
-// normalizer replaces what is unique to a run.
+// normalizer replaces values that are unique to a run.
 type normalizer struct {
 	unique *strings.Replacer
-	// nodePorts are replaced as whole numbers: one is the beginning of another number.
+	// nodePorts match whole numbers only, as one number may be a prefix of another.
 	nodePorts map[string]*regexp.Regexp
 	uids      sets.Set[types.UID]
-	// replicaSets counts those seen, by owner and pods.
+	// replicaSets counts ReplicaSets by owner and pods.
 	replicaSets map[string]int
 }
 
@@ -132,8 +133,8 @@ func newNormalizer(namespace string, objects []unstructured.Unstructured) *norma
 		replicaSets: map[string]int{}}
 }
 
-// garbage reports whether the owner of an object is gone. Garbage collection will
-// have it sooner or later.
+// garbage reports whether the owner of an object is gone. Garbage collection will delete
+// the object.
 func (n *normalizer) garbage(object unstructured.Unstructured) bool {
 	for _, owner := range object.GetOwnerReferences() {
 		if !n.uids.Has(owner.UID) {
@@ -143,12 +144,12 @@ func (n *normalizer) garbage(object unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil
 }
 
-// entry returns the entry of an object in a state, with an empty name for one
-// that does not belong there.
+// entry returns the entry of an object in a state, with an empty name for an object that the
+// controller does not create.
 func (n *normalizer) entry(object unstructured.Unstructured) (name, content string, err error) {
 	name = object.GetKind() + " " + object.GetName()
 	if name == "ConfigMap kube-root-ca.crt" {
-		return "", "", nil // kube-controller-manager puts it into every namespace.
+		return "", "", nil // kube-controller-manager creates it in every namespace.
 	}
 	metadata, ok := object.Object["metadata"].(map[string]any)
 	if !ok {
@@ -162,8 +163,7 @@ func (n *normalizer) entry(object unstructured.Unstructured) (name, content stri
 	case v1beta1Kind:
 		forgetTimes(object.Object)
 	case "ReplicaSet":
-		// How many there are shows rollouts. Their names depend on what
-		// was there before.
+		// Their number shows rollouts. Their names depend on earlier ReplicaSets.
 		owner := ""
 		for _, reference := range object.GetOwnerReferences() {
 			owner = n.unique.Replace(string(reference.UID))
@@ -173,8 +173,7 @@ func (n *normalizer) entry(object unstructured.Unstructured) (name, content stri
 		n.replicaSets[kind]++
 		return fmt.Sprintf("%s, number %d", kind, n.replicaSets[kind]), "exists", nil
 	default:
-		// The status of a child is the work of others; what the Website says
-		// of it is compared.
+		// Other controllers write the status of a child. The Website's report of it is compared instead.
 		delete(object.Object, "status")
 	}
 	data, err := json.Marshal(object.Object)
@@ -190,9 +189,8 @@ func (n *normalizer) entry(object unstructured.Unstructured) (name, content stri
 
 const v1beta1Kind = "Website"
 
-// ours returns what the controller is known to have written to an object, but times: of the
-// condition that a Website is created with, it is the owner only if its own write comes in a
-// later second.
+// ours returns the managed fields of the controller without times. The condition of a new Website
+// has a time of the controller's only if it is written in a later second.
 func ours(entries []metav1.ManagedFieldsEntry) []any {
 	var kept []any
 	for _, entry := range entries {
@@ -206,8 +204,8 @@ func ours(entries []metav1.ManagedFieldsEntry) []any {
 }
 
 // forgetTimes removes the times from conditions and from the history, and the cause of a
-// release: it is what was remembered when the commit was published, which a fault can delay
-// until the spec has been reconciled.
+// release: it is recorded when the commit is published, which a fault can delay until the spec
+// has been reconciled.
 func forgetTimes(website map[string]any) {
 	for field, times := range map[string][]string{"conditions": {"lastTransitionTime"},
 		"history": {"cause", "observedTime", "publishedTime"}} {
@@ -224,7 +222,7 @@ func forgetTimes(website map[string]any) {
 	}
 }
 
-// reported returns how often which events were reported about the Websites of a namespace.
+// reported counts the events about the Websites of a namespace, by type and reason.
 func (o *observer) reported(ctx context.Context, namespace string) (map[string]int, error) {
 	events, err := kube.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -19,9 +19,8 @@ import (
 
 var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 
-// remote is the repository behind the Websites of a world, and answers for the
-// pods, which are simulated: each serves the commit that its ConfigMap names, or the
-// head of the repository.
+// remote is the repository behind the Websites of a world. It also answers for the simulated pods:
+// each serves the commit in its ConfigMap, or else the head of the repository.
 type remote struct {
 	mu   sync.Mutex
 	head string
@@ -34,7 +33,7 @@ func (r *remote) push(commit string) {
 	r.head = commit
 }
 
-// answer is what a pod says to a request through the pod proxy.
+// answer returns a pod's response to a request through the pod proxy.
 func (r *remote) answer(request *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	commit := r.head
@@ -57,10 +56,10 @@ func (r *remote) answer(request *http.Request) (*http.Response, error) {
 	}).Answer(kube, request)
 }
 
-// agentSuffix is at the end of the names of the ConfigMaps that agents read.
+// agentSuffix ends the names of the agents' ConfigMaps.
 const agentSuffix = "-agent"
 
-// pinOf returns the commit that a ConfigMap has the agents serve, or nothing.
+// pinOf returns the commit that a ConfigMap makes the agents serve, if any.
 func pinOf(ctx context.Context, namespace, name string) (string, error) {
 	configMap, err := kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -73,15 +72,14 @@ func pinOf(ctx context.Context, namespace, name string) (string, error) {
 	return pin.Commit, err
 }
 
-// publishes returns an error until a Website is served, follows its repository
-// and says that its pods serve a commit.
+// publishes returns an error until a Website is served, follows its repository and reports that its
+// pods serve a commit.
 func (w world) publishes(ctx context.Context, name, commit string) error {
 	return w.serves(ctx, name, commit, v1beta1.WebsiteReasonCommitPublished, "")
 }
 
-// serves returns an error until a Website is served and says that its pods serve
-// a commit, for a reason, and its agents are to serve a commit if it is not
-// empty.
+// serves returns an error until a Website is served and reports that its pods serve a commit, for a
+// reason, and its agents are pinned to pin, unless that is empty.
 func (w world) serves(ctx context.Context, name, commit, reason, pin string) error {
 	site, err := w.get(ctx, name)
 	if err != nil {
@@ -103,7 +101,7 @@ func (w world) serves(ctx context.Context, name, commit, reason, pin string) err
 	return w.settled(ctx, name)
 }
 
-// publishedKubia is for scenario.before: servedKubia, and what it serves is seen.
+// publishedKubia is a scenario.before: servedKubia with an observed commit.
 func publishedKubia(ctx context.Context, w world) error {
 	if err := createKubia(ctx, w); err != nil {
 		return err
@@ -111,8 +109,8 @@ func publishedKubia(ctx context.Context, w world) error {
 	return waitUntil(ctx, func(ctx context.Context) error { return w.publishes(ctx, kubia, commitA) })
 }
 
-// kubiaSuspended is for scenario.until. What comes after must not see the site
-// follow its repository, whose head moves on.
+// kubiaSuspended is a scenario.until. The head moves on afterwards, and the site must not
+// follow it.
 func kubiaSuspended(ctx context.Context, w world) error {
 	if err := w.serves(ctx, kubia, commitA, v1beta1.WebsiteReasonSuspended, commitA); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// originalKubia is for scenario.before: it makes the children of the original controller,
-// which do not belong to the Website yet.
+// originalKubia is a scenario.before: it creates the children of the original controller, which the
+// Website does not own yet.
 func originalKubia(ctx context.Context, w world) error {
 	podLabels, options := map[string]string{"app": "website-nginx", "controller": kubia},
 		metav1.CreateOptions{FieldManager: "original"}
@@ -72,7 +72,7 @@ func ownOriginal(ctx context.Context, w world) error {
 	return errors.Join(service, deployment)
 }
 
-// takenOver returns an error until nothing is left of the original controller.
+// takenOver returns an error until all objects of the original controller are gone.
 func takenOver(ctx context.Context, w world) error {
 	deployment, err := w.deployment(ctx, kubia)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// site is where the controller calls the API server: what it does to which
-// object. Names that the controller makes up (those of events) are left out.
+// site is a kind of call to the API server: the verb and the object. Generated names, such as those
+// for events, are left out.
 type site struct {
 	verb, resource, name string
 }
@@ -28,7 +28,7 @@ func (s site) String() string {
 	return s.verb + " " + s.resource + " " + s.name
 }
 
-// rule is the site as RBAC sees it.
+// rule returns the site in RBAC's terms.
 func (s site) rule() string { return s.verb + " " + s.resource }
 
 func (s site) mutating() bool {
@@ -66,18 +66,19 @@ func siteOf(r *http.Request) (s site, namespace string, err error) {
 // errDead is the error of every request after a crash.
 var errDead = errors.New("the process is dead")
 
-// traffic is the calls of a controller for one namespace. It is guarded by the mutex of its wire.
+// traffic records the calls of a controller for one namespace. It is guarded by the mutex of
+// its wire.
 type traffic struct {
-	// remote is what the pods of the namespace publish; nil if they are not probed.
+	// remote is the repository of the namespace's pods; nil if they are not probed.
 	remote *remote
-	// calls are those made so far, in order, and counts those of each site.
+	// calls are all calls so far, in order, and counts is their number by site.
 	calls  []call
 	counts map[site]int
-	// reached counts the calls that the API server answered, or would have answered had the fault
-	// not hidden the answer. A call in flight when the controller crashes is not counted: its
-	// successor may make it as well, before the API server handles the first.
+	// reached counts the calls that the API server answered, also if the fault hid the response. A
+	// call in flight when the controller crashes is not counted: its successor may make it as well,
+	// before the API server handles the first.
 	reached map[site]int
-	// dead means that no request for this namespace leaves the controller any more.
+	// dead means that the controller sends no more requests for this namespace.
 	dead bool
 	// fault happens to the call at; nil if no fault is armed, or it has happened.
 	fault *fault
@@ -107,17 +108,17 @@ func (f *traffic) next(s site) (*fault, error) {
 	return strike, nil
 }
 
-// wire is everything between one controller and the API servers.
+// wire connects one controller with the API servers.
 type wire struct {
 	mu    sync.Mutex
 	bases []http.RoundTripper
 	// worlds are the namespaces whose calls are recorded and meet faults. The calls for a single
 	// one include those outside it, as for the keys of agents.
 	worlds map[string]*traffic
-	// dead means that no request leaves the controller any more.
+	// dead means that the controller sends no more requests.
 	dead bool
-	// listing makes the API servers reject streaming lists, as those before Kubernetes 1.34:
-	// informers list before they watch.
+	// listing makes the API servers reject streaming lists, as servers before Kubernetes 1.34 do:
+	// informers then list before they watch.
 	listing bool
 	// gates hold back watches, by resource.
 	gates map[string]*gate
@@ -131,7 +132,7 @@ func newWire(worlds ...world) *wire {
 	return w
 }
 
-// trafficOf returns the traffic that a call in a namespace belongs to; nil if it is none of the worlds.
+// trafficOf returns the traffic of the world that a call in a namespace belongs to, or nil.
 func (w *wire) trafficOf(namespace string) *traffic {
 	if len(w.worlds) == 1 {
 		for _, only := range w.worlds {
@@ -141,7 +142,7 @@ func (w *wire) trafficOf(namespace string) *traffic {
 	return w.worlds[namespace]
 }
 
-// wrap is the transport.WrapperFunc of a controller's clients.
+// wrap is the transport.WrapperFunc for a controller's clients.
 func (w *wire) wrap(base http.RoundTripper) http.RoundTripper {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +158,7 @@ func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Respons
 	if w.listing && r.URL.Query().Get("sendInitialEvents") == "true" {
 		return refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)(r)
 	}
-	// A probe goes to a pod, not to the API server, so it is no call that meets faults.
+	// A probe goes to a pod, not to the API server: it meets no faults.
 	probe := s.rule() == "get pods/proxy"
 	at, strike, gate, err := w.next(s, namespace, probe)
 	switch {
@@ -221,7 +222,7 @@ func (w *wire) die() {
 	w.dead = true
 }
 
-// close gives the connections back.
+// close closes the idle connections.
 func (w *wire) close() {
 	w.die()
 	w.mu.Lock()
@@ -231,7 +232,7 @@ func (w *wire) close() {
 	}
 }
 
-// arm forgets the calls of a world so far, and has the fault meet one to come.
+// arm forgets the calls of a world so far, and arms a fault for a later call.
 func (w *wire) arm(in world, f *fault, at call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

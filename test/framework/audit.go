@@ -27,8 +27,8 @@ func AuditLength(t *testing.T, component string) int64 {
 	return info.Size()
 }
 
-// AuditEvents returns what a component has logged since its log had the given length. The line that was being written
-// then is not part of it.
+// AuditEvents returns the events that a component has logged since its log had the given length,
+// without the line that was being written then.
 func AuditEvents(t *testing.T, component string, from int64) []auditv1.Event {
 	t.Helper()
 	file, err := os.Open(Cluster.AuditLog(component))

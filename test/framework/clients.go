@@ -13,7 +13,7 @@ import (
 	typed "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 )
 
-// Clients are for one user.
+// Clients are the clients of one user.
 type Clients struct {
 	Kubernetes kubernetes.Interface
 	Websites   versioned.Interface
@@ -34,7 +34,7 @@ func NewClients(t *testing.T, config *rest.Config) Clients {
 	return Clients{Kubernetes: kubernetes, Websites: websites}
 }
 
-// Admin returns clients of a user who may do everything.
+// Admin returns clients of the administrator, a user with all permissions.
 func Admin(t *testing.T) Clients {
 	t.Helper()
 	return NewClients(t, AdminConfig(t))
@@ -56,7 +56,7 @@ func unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	if config.WarningHandler == nil {
-		// What the tests do on purpose draws warnings.
+		// Tests provoke warnings on purpose.
 		config.WarningHandler = rest.NoWarnings{}
 	}
 	return config

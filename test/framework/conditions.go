@@ -50,8 +50,8 @@ func WaitCondition(t *testing.T, namespace, name, kind string, status metav1.Con
 	return found
 }
 
-// WaitSettled waits until there is nothing left to report about a Website: all
-// its pods are counted, and their nodes are among its addresses.
+// WaitSettled waits until the status of a Website is final: it counts all pods, and lists the
+// addresses of their nodes.
 func WaitSettled(t *testing.T, namespace, name string) {
 	t.Helper()
 	client := Admin(t)
@@ -86,7 +86,7 @@ func WaitSettled(t *testing.T, namespace, name string) {
 	})
 }
 
-// ChildrenGone checks that nothing of a Website called name is left.
+// ChildrenGone returns a check that all children of a Website called name are deleted.
 func ChildrenGone(t *testing.T, namespace, name string) func(context.Context) error {
 	t.Helper()
 	client := Admin(t).Kubernetes

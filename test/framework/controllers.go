@@ -61,8 +61,7 @@ func StartController(t *testing.T, instruments app.Instruments, flags ...string)
 	return c
 }
 
-// Drain stops the controller as SIGTERM does, and waits until it has finished what it was
-// doing.
+// Drain stops the controller as SIGTERM does, and waits until it has finished its reconciles.
 func (c *Controller) Drain(t *testing.T) {
 	t.Helper()
 	c.stop()
@@ -71,7 +70,7 @@ func (c *Controller) Drain(t *testing.T) {
 	}
 }
 
-// Stop has the controller drain, and does not wait for it.
+// Stop starts to drain the controller, and does not wait for it.
 func (c *Controller) Stop() { c.stop() }
 
 // RoundTripper is a function as a http.RoundTripper.
@@ -85,8 +84,7 @@ var RequestInfo = &request.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// PodAnswers returns what a simulated pod answers to probes, by the last element of the
-// path.
+// PodAnswers returns the answers of a simulated pod to probes, by the last element of the path.
 type PodAnswers func(pod *corev1.Pod) map[string]string
 
 // Serving answers like a pod that serves a commit and follows its repository.
@@ -96,7 +94,7 @@ func Serving(commit string) map[string]string {
 	}
 }
 
-// Pinned answers like a pod that was requested to serve a commit, and does.
+// Pinned answers like a pod that was requested to serve a commit, and serves it.
 func Pinned(commit string) map[string]string {
 	return map[string]string{
 		"status": fmt.Sprintf(`{"commit": %q, "pin": {"commit": %[1]q}, "pathFound": true, "lastContact": `+
@@ -104,8 +102,8 @@ func Pinned(commit string) map[string]string {
 	}
 }
 
-// Wrap is around the connections of a controller with --commit-observation=PodProxy. The
-// probes end here: kube-apiserver cannot reach simulated pods.
+// Wrap wraps the connections of a controller with --commit-observation=PodProxy. It answers the
+// probes itself, as kube-apiserver cannot reach simulated pods.
 func (answers PodAnswers) Wrap(kube kubernetes.Interface) transport.WrapperFunc {
 	return func(base http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -139,9 +137,8 @@ func (answers PodAnswers) Answer(kube kubernetes.Interface, r *http.Request) (*h
 	}, nil
 }
 
-// RejectStreamingLists is around the connections of a controller: it makes the API servers
-// ones that do not stream lists, as those before Kubernetes 1.34. Informers list before they
-// watch.
+// RejectStreamingLists wraps the connections of a controller. It rejects streaming lists, as API
+// servers before Kubernetes 1.34 do: informers then list before they watch.
 func RejectStreamingLists(base http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Get("sendInitialEvents") != "true" {

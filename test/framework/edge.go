@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Edge is what a Gateway has at its address: servers for HTTP and HTTPS.
+// Edge simulates the address of a Gateway, with a server for HTTP and one for HTTPS.
 type Edge struct {
 	HTTPPort, HTTPSPort int32
 
@@ -51,14 +51,15 @@ func NewEdge(t *testing.T, commit string) *Edge {
 
 func portOf(listener net.Listener) int32 { return int32(listener.Addr().(*net.TCPAddr).Port) }
 
-// Serve sets the commit of the responses; empty for those of something else.
+// Serve sets the commit of the responses. With an empty commit, the servers answer as a
+// foreign site.
 func (e *Edge) Serve(commit string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.commit = commit
 }
 
-// Present has the server present a new self-signed certificate for names.
+// Present makes the server present a new self-signed certificate for names.
 func (e *Edge) Present(t *testing.T, expires time.Time, names ...string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,8 +11,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// EveryField returns Websites that set every field of the spec, also those with defaults. They are several because the
-// members of a union exclude each other. The first one needs a server that allows annotations of example.com.
+// EveryField returns Websites that together set every field of the spec, also those with defaults:
+// the members of a union exclude each other. The first one needs a server that allows annotations
+// of example.com.
 func EveryField(namespace string) []*v1beta1.Website {
 	commit := strings.Repeat("0a", 20)
 	quantity := func(cpu, memory string) corev1.ResourceList {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// root is the repository. It is looked for before a test changes the working directory. The
-// compiler does not tell: programs are built without the paths of this machine.
+// root is the directory of the repository. It is looked up before a test changes the working
+// directory. The compiler does not record it: programs are built without the paths of this machine.
 var root = findRoot()
 
 func findRoot() string {
@@ -17,7 +17,7 @@ func findRoot() string {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			return working // Errors name the files that are not there.
+			return working // Later errors name the missing files.
 		}
 	}
 }
@@ -26,8 +26,8 @@ func findRoot() string {
 // package, which is in it.
 func Path(elements ...string) string { return filepath.Join(append([]string{root}, elements...)...) }
 
-// WriteFile writes a file of a test. The content is complete at once, as it is
-// when a Secret or ConfigMap is mounted.
+// WriteFile writes a file of a test. The content is replaced atomically, as in the volume of a
+// Secret or ConfigMap.
 func WriteFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	temporary := filepath.Join(filepath.Dir(path), ".new-"+filepath.Base(path))

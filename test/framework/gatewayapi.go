@@ -16,11 +16,11 @@ import (
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 )
 
-// gatewayDefinitions are those of Gateway API that Websites use.
+// gatewayDefinitions are the definitions of Gateway API that Websites use.
 var gatewayDefinitions = []string{"gatewayclasses", "gateways", "httproutes", "listenersets"}
 
-// definitionsOfGatewayAPI returns the directory of the definitions in the module that
-// website-controller is linked with.
+// definitionsOfGatewayAPI returns the directory of the definitions in the module that is linked
+// into website-controller.
 func definitionsOfGatewayAPI(t *testing.T) string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api")
@@ -48,7 +48,7 @@ func InstallGatewayAPI(t *testing.T, definitions ...string) {
 	Kubectl(t, wait...)
 }
 
-// RemoveGatewayAPI deletes the definitions, with all objects.
+// RemoveGatewayAPI deletes the definitions and all their objects.
 func RemoveGatewayAPI(t *testing.T) {
 	t.Helper()
 	remove := []string{"delete", "--ignore-not-found"}
@@ -58,7 +58,7 @@ func RemoveGatewayAPI(t *testing.T) {
 	Kubectl(t, remove...)
 }
 
-// GatewayAPI returns a client of Gateway API for a user who may do everything.
+// GatewayAPI returns the administrator's client of Gateway API.
 func GatewayAPI(t *testing.T) gatewayclient.Interface {
 	t.Helper()
 	client, err := gatewayclient.NewForConfig(unlimited(AdminConfig(t)))
@@ -68,9 +68,8 @@ func GatewayAPI(t *testing.T) gatewayclient.Interface {
 	return client
 }
 
-// ActAsGateway reports Gateways, ListenerSets and HTTPRoutes of a namespace as accepted and
-// programmed, as the controller of a GatewayClass does, until the test ends. Gateways get
-// the address.
+// ActAsGateway acts as the controller of a GatewayClass until the test ends: it reports Gateways,
+// ListenerSets and HTTPRoutes of a namespace as accepted and programmed. Gateways get the address.
 func ActAsGateway(t *testing.T, namespace, address string) {
 	t.Helper()
 	client := GatewayAPI(t)

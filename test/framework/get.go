@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// SecureGet asks a component's secure port for a path, with or without the
-// administrator's client certificate.
+// SecureGet requests a path of a component's secure port, with or without the administrator's
+// client certificate.
 func SecureGet(ctx context.Context, t *testing.T, url string, authenticated bool) (int, string, error) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -39,7 +39,7 @@ func SecureGet(ctx context.Context, t *testing.T, url string, authenticated bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Headers by which the aggregator names the user: worthless without its certificate.
+	// The aggregator names the user by these headers. They are ignored without its certificate.
 	request.Header.Set("X-Remote-User", "admin")
 	request.Header.Set("X-Remote-Group", "system:masters")
 	response, err := client.Do(request)
@@ -56,7 +56,7 @@ func ControllerURL() string {
 	return fmt.Sprintf("https://127.0.0.1:%d", Cluster.Ports().WebsiteController)
 }
 
-// ControllerIdle returns an error while the controller has Websites to handle.
+// ControllerIdle returns an error while Websites are queued or reconciled.
 func ControllerIdle(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	code, body, err := SecureGet(ctx, t, ControllerURL()+"/metrics", true)
@@ -88,9 +88,9 @@ func MetricValue(body, series string) (float64, error) {
 	return 0, fmt.Errorf("no series %s", series)
 }
 
-// WaitAnswer waits for an answer to a user who may ask everything. A component that
-// has just started treats all users as anonymous until it has read the CA of their
-// certificates.
+// WaitAnswer waits until the administrator's requests are answered with a status code. A
+// component that has just started treats all users as anonymous until it has read the CA of
+// their certificates.
 func WaitAnswer(t *testing.T, url string, want int) {
 	t.Helper()
 	WaitFor(t, fmt.Sprintf("GET %s = %d", url, want), func(ctx context.Context) error {

@@ -27,8 +27,8 @@ func SystemPods(ctx context.Context, client kubernetes.Interface, program string
 	return pods.Items, nil
 }
 
-// StopController stops website-controller until start is called, at the latest when the test
-// ends: on a real node its pods, otherwise the process beside the cluster.
+// StopController stops website-controller until start is called, at the latest when the test ends:
+// its pods on a real node, otherwise the process beside the cluster.
 func StopController(t *testing.T) (start func()) {
 	t.Helper()
 	process := Cluster.Process("website-controller")
@@ -54,8 +54,8 @@ func StopController(t *testing.T) (start func()) {
 	}
 }
 
-// ScaleController scales website-controller on a real node, and waits until so many pods are
-// ready and no other is there.
+// ScaleController scales website-controller on a real node, and waits until this number of pods is
+// ready and all others are gone.
 func ScaleController(ctx context.Context, t *testing.T, replicas int) error {
 	t.Helper()
 	_, stderr, err := Cluster.Kubectl(ctx, "scale", "deployment/website-controller", "--namespace="+SystemNamespace,

@@ -12,8 +12,9 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 )
 
-// removeAtInterrupt has an interrupt remove the cluster whose state is in a directory, and all of temp, before it ends
-// the tests. The processes of a cluster of make up would outlive them. The returned function ends that.
+// removeAtInterrupt makes an interrupt remove the cluster whose state is in a directory, and all of
+// temp, before it ends the tests: the processes of a cluster of make up would outlive them. The
+// returned function stops that.
 func removeAtInterrupt(cluster, temp string) (stop func()) {
 	interrupts, stopped := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)

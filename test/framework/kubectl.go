@@ -7,8 +7,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 )
 
-// Kubectl runs kubectl as a user who may do everything and returns what it
-// printed. The test fails if the command does.
+// Kubectl runs kubectl as the administrator and returns its output. The test fails if the
+// command does.
 func Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	return KubectlWith(t, devcluster.KubectlOptions{}, args...)
@@ -29,8 +29,8 @@ func Stdin(input string) devcluster.KubectlOptions {
 	return devcluster.KubectlOptions{Stdin: strings.NewReader(input)}
 }
 
-// KubectlRefused runs a kubectl command that must fail and returns what it
-// printed to stderr, which is what the user sees.
+// KubectlRefused runs a kubectl command that must fail and returns its stderr, which the
+// user reads.
 func KubectlRefused(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	stdout, stderr, err := Cluster.KubectlWith(t.Context(), Stdin(input), args...)

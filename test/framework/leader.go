@@ -13,9 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// WatchLeader fails the test if a website-controller takes the Lease while another one may still be
-// the leader: neither released it nor let it expire. The returned function returns how often
-// the leader has changed.
+// WatchLeader fails the test if a website-controller acquires the Lease before it was released or
+// has expired. The returned function returns the number of leader changes.
 func WatchLeader(t *testing.T, client kubernetes.Interface) (changes func() int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -25,8 +25,8 @@ const testAnnotation = "tests.example.com/name"
 var kept = map[string]string{
 	"namespaces crowd": "deleting its 200 Websites would keep the controller busy during other tests",
 	"customresourcedefinitions.apiextensions.k8s.io ": "Gateway API stays installed, as discovery takes seconds",
-	"apiservices.apiregistration.k8s.io ":             "kube-apiserver makes those of the definitions",
-	"pods default/":                                   "the controller may replace those of the example",
+	"apiservices.apiregistration.k8s.io ":             "kube-apiserver creates APIServices for definitions",
+	"pods default/":                                   "the controller may replace the pods of the example",
 	"replicasets.apps default/":                       "as its pods",
 	"configmaps default/kubia":                        "as its pods",
 }
@@ -34,11 +34,11 @@ var kept = map[string]string{
 // ignored are resources that change by themselves.
 var ignored = []string{"events", "leases", "endpoints", "endpointslices", "controllerrevisions", "ipaddresses"}
 
-// inventory is what a shared cluster has and runs: objects by resource, namespace and name, mounts and processes. The
-// values name the test, where that is known.
+// inventory lists the objects of a shared cluster by resource, namespace and name, its mounts and
+// its processes. A value is the name of the test that created the entry, if known.
 type inventory map[string]string
 
-// takeInventory lists all objects outside of the namespaces that Kubernetes deletes with what is in them.
+// takeInventory lists all objects except those in namespaces, which Kubernetes deletes with them.
 func takeInventory(ctx context.Context) (inventory, error) {
 	config, err := Cluster.AdminConfig()
 	if err != nil {
@@ -55,7 +55,7 @@ func takeInventory(ctx context.Context) (inventory, error) {
 	}
 	lists, err := discovered.ServerPreferredResources()
 	if err != nil {
-		return nil, fmt.Errorf("discovering what a test could leave behind: %w", err)
+		return nil, fmt.Errorf("discovering the resources that a test could leave behind: %w", err)
 	}
 	found := inventory{}
 	for _, list := range lists {
@@ -93,7 +93,7 @@ func takeInventory(ctx context.Context) (inventory, error) {
 func (i inventory) add(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource) error {
 	objects, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return nil // It was removed, or cannot be listed after all.
+		return nil // It was deleted meanwhile, or cannot be listed.
 	}
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", resource, err)
@@ -108,7 +108,7 @@ func (i inventory) add(ctx context.Context, client metadata.Interface, resource 
 	return nil
 }
 
-// leaks are what is there now and was not before, with the test that left it.
+// leaks returns the entries of now that i lacks, with the test that left each.
 func (i inventory) leaks(now inventory) []string {
 	tests := map[string]string{}
 	for key, test := range now {
@@ -121,7 +121,7 @@ func (i inventory) leaks(now inventory) []string {
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		_, before := i[key]
 		isKept := slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
-		// What is in a namespace is named by it.
+		// A namespace names all objects in it.
 		_, name, _ := strings.Cut(key, " ")
 		namespace, _, namespaced := strings.Cut(name, "/")
 		_, inKept := kept["namespaces "+namespace]
@@ -139,7 +139,8 @@ func (i inventory) leaks(now inventory) []string {
 	return leaks
 }
 
-// requireNoLeaks returns an error unless the cluster becomes as it was: deleted namespaces take a moment to end.
+// requireNoLeaks returns an error unless the cluster returns to its inventory before the tests:
+// deleted namespaces take a moment.
 func requireNoLeaks(ctx context.Context, before inventory) error {
 	var leaks []string
 	err := wait.PollUntilContextTimeout(ctx, time.Second, 2*time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -1,5 +1,5 @@
-// Package framework has what tests against a development cluster share: the start of the
-// cluster, clients, builders of objects, and waits.
+// Package framework is shared by tests against a development cluster: it starts the cluster and has
+// clients, builders of objects, and waits.
 package framework
 
 import (
@@ -22,29 +22,29 @@ const (
 	// not in the cache yet.
 	startTimeout = 30 * time.Minute
 	stopTimeout  = 10 * time.Minute
-	// kubernetesGOGC has the tests take less time and more memory.
+	// kubernetesGOGC trades memory for shorter tests.
 	kubernetesGOGC = 400
 )
 
 var (
 	store = flag.String("store", "", "where Websites are stored: embedded, in website-apiserver, or "+
-		"external, in an etcd over mutual TLS (default: that of the package)")
+		"external, in an etcd over mutual TLS (default: the package's own store)")
 	gitSyncImageArchive = flag.String("git-sync-image-archive", "", "run the pods of a real node with the git-sync "+
 		"image in this file, as \"docker save\" writes it (relative to the checkout)")
 	nginxImageArchive = flag.String("nginx-image-archive", "",
 		"run the pods of a real node with the nginx image in this file (relative to the checkout)")
 	kubernetesVersion = flag.String("kubernetes-version", "", "run against a control plane of this version of "+
-		"Kubernetes, such as v1.34.4, which is built first (default: that of hack/kubernetes)")
+		"Kubernetes, such as v1.34.4, which is built first (default: the version in hack/kubernetes)")
 	clusterDir = flag.String("cluster", "", "run in the development cluster of this state directory, such as "+
 		".devcluster, which \"make up\" has started (relative to the checkout)")
 )
 
-// Cluster is the development cluster that Main has started or joined. All tests of a
-// package share it: to start one takes longer than most tests. It is nil if this machine
-// cannot run it: then RequireCluster skips the test.
+// Cluster is the development cluster that Main has started or joined. All tests of a package share
+// it, as its start takes longer than most tests. It is nil if this machine cannot run it: then
+// RequireCluster skips the test.
 var Cluster *devcluster.Cluster
 
-// unsuitable says what this machine lacks for the cluster.
+// unsuitable names the requirement of the cluster that this machine lacks.
 var unsuitable error
 
 // Options describe the cluster of a package's tests.
@@ -63,12 +63,12 @@ type Options struct {
 	// Check runs after all tests have passed, in a cluster of their own. Its error fails
 	// the run.
 	Check func() error
-	// Stopped runs when the cluster has been removed. Its error fails the run.
+	// Stopped runs after the cluster was removed. Its error fails the run.
 	Stopped func() error
 }
 
-// Main runs the tests of a package in a development cluster, and exits. It is all that
-// TestMain does.
+// Main runs the tests of a package in a development cluster, and exits. TestMain calls
+// nothing else.
 func Main(m *testing.M, options Options) {
 	flag.Parse()
 	selected, err := selected()
@@ -87,8 +87,8 @@ func Main(m *testing.M, options Options) {
 	os.Exit(code)
 }
 
-// selected returns whether the command line selects a test of this package: without one, no
-// cluster is needed.
+// selected reports whether the command line selects a test of this package. Without one, no cluster
+// is needed.
 func selected() (bool, error) {
 	if flag.Lookup("test.list").Value.String() != "" {
 		return false, nil
@@ -105,7 +105,7 @@ func selected() (bool, error) {
 	return len(names) > 0, nil
 }
 
-// Joined returns whether the cluster was there before the tests, and stays.
+// Joined reports whether the cluster existed before the tests, and stays.
 func Joined() bool { return *clusterDir != "" }
 
 // RequireCluster skips a test on a machine that cannot run the cluster.
@@ -132,7 +132,7 @@ func run(m *testing.M, options Options) (code int, err error) {
 	}
 	up.KubernetesVersion = *kubernetesVersion
 	up.GitSyncImageArchive, up.NginxImageArchive = fromCheckout(*gitSyncImageArchive), fromCheckout(*nginxImageArchive)
-	// Its own directory, so that whatever a failed start has left is removed as well.
+	// A directory of its own is removed with everything that a failed start has left in it.
 	if up.Dir, err = os.MkdirTemp("", "website-test-"); err != nil {
 		return 1, err
 	}
@@ -162,7 +162,7 @@ func run(m *testing.M, options Options) (code int, err error) {
 	return code, err
 }
 
-// clusterOptions are those of the cluster that is started for a package.
+// clusterOptions returns the options of the cluster that is started for a package.
 func clusterOptions(options Options) (devcluster.Options, error) {
 	if options.Cluster != nil {
 		if *store != "" {
@@ -182,7 +182,7 @@ func clusterOptions(options Options) (devcluster.Options, error) {
 	return devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: external}, nil
 }
 
-// runJoined keeps the cluster: its logs stay where they are, and show more than this run.
+// runJoined keeps the cluster. Its logs stay in place, as they cover more than this run.
 func runJoined(m *testing.M, options Options) (code int, err error) {
 	if Cluster, err = devcluster.Join(fromCheckout(*clusterDir)); err != nil {
 		return 1, err
@@ -248,8 +248,8 @@ func StartCluster(t *testing.T, options devcluster.Options) *devcluster.Cluster 
 	return cluster
 }
 
-// keepLogs copies the components' logs, and those of the pods of an installation, out of the
-// directory that is removed with the cluster.
+// keepLogs copies the logs of the components and of the installation's pods out of the directory
+// that is removed with the cluster.
 func keepLogs(name, dir string) error {
 	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*.log"))
 	pods := filepath.Join(dir, "node", "pod-logs")

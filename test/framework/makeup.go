@@ -16,14 +16,14 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// makeArguments are those of "make up" and "make down" for the cluster of the tests: a directory, which is
-// makeDir, and ports of its own keep the developer's cluster out of it.
+// makeArguments are the arguments of "make up" and "make down" for the cluster of the tests. A
+// directory of its own, makeDir, and ports of its own keep it apart from the developer's cluster.
 var (
 	makeArguments []string
 	makeDir       string
 )
 
-// MakeUpOutput is what "make up" printed.
+// MakeUpOutput is the output of "make up".
 var MakeUpOutput string
 
 // runMakeUp runs the tests in a cluster that "make up" starts and "make down" removes.
@@ -70,7 +70,7 @@ func MakeUp(ctx context.Context) (err error) {
 	return err
 }
 
-// MakeDown runs "make down" for the cluster of the tests, and returns what it printed.
+// MakeDown runs "make down" for the cluster of the tests, and returns its output.
 func MakeDown(ctx context.Context) (output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -80,13 +80,13 @@ func MakeDown(ctx context.Context) (output string, err error) {
 func runMake(ctx context.Context, target string) (string, error) {
 	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", target}, makeArguments...)...)
 	cmd.Dir = Path()
-	// Variables of the caller, who may run these tests by make too.
+	// make sets variables for the programs that it runs, also for these tests.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains([]string{"NODE", "IMAGES", "UP_FLAGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"},
 			name)
 	})
-	// It can stop what it has started.
+	// An interrupted "make up" stops the processes that it has started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	output, err := cmd.CombinedOutput()

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// NewNamespace creates a namespace, changed by tweaks, that is deleted with all it holds
-// when the test ends.
+// NewNamespace creates a namespace, changed by tweaks, and deletes it with all its objects when the
+// test ends.
 func NewNamespace(t *testing.T, tweaks ...func(*corev1.Namespace)) string {
 	t.Helper()
 	namespaces := Admin(t).Kubernetes.CoreV1().Namespaces()
@@ -65,7 +65,7 @@ func NginxConfigMaps(ctx context.Context, client kubernetes.Interface, namespace
 	return names, nil
 }
 
-// isAgentConfigMap reports whether a ConfigMap is the one that the agents of a Website read.
+// isAgentConfigMap reports whether a ConfigMap is read by the agents of a Website.
 func isAgentConfigMap(name string) bool { return strings.HasSuffix(name, "-agent") }
 
 // ConfigMapsOf returns the names of the nginx configurations that a pod mounts.
@@ -79,13 +79,12 @@ func ConfigMapsOf(pod *corev1.PodSpec) []string {
 	return names
 }
 
-// NamespaceCalled returns a Namespace to create.
+// NamespaceCalled returns an uncreated Namespace.
 func NamespaceCalled(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// DeleteAfter deletes what the cluster would keep after the test, whose own
-// context has ended by then.
+// DeleteAfter deletes a cluster-scoped object after the test, whose own context has ended by then.
 func DeleteAfter(t *testing.T, client interface {
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }, name string) {

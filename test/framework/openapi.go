@@ -12,9 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// WaitForOpenAPI waits until the aggregator has fetched our OpenAPI documents.
-// After an outage, such as those that other tests cause, it tries again within
-// a minute.
+// WaitForOpenAPI waits until the aggregator has fetched the OpenAPI documents of website-apiserver.
+// After an outage, also one that another test causes, the aggregator retries within a minute.
 func WaitForOpenAPI(t *testing.T) {
 	t.Helper()
 	discovery := Admin(t).Kubernetes.Discovery()

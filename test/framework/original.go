@@ -47,8 +47,8 @@ spec:
 // originalField is the field manager of the original controller.
 const originalField = "original"
 
-// originalNginx is what the pods of the original controller serve with, on port 80. It also
-// says which commit it serves, for the visitors of the tests.
+// originalNginx is the nginx configuration in the pods of the original controller, for port 80. A
+// header reports the served commit to the visitors of the tests.
 const originalNginx = `pid /tmp/nginx.pid; error_log stderr;
 events {}
 http {
@@ -62,13 +62,13 @@ http {
 }
 `
 
-// originalFetch fetches a repository once, and ends when it is asked to.
+// originalFetch fetches a repository once, then waits for SIGTERM.
 const originalFetch = `trap "exit 0" TERM
 until git clone --quiet --depth=1 "$1" /git/fetched; do sleep 1; done
 mv /git/fetched /git/current
 sleep infinity & wait`
 
-// OriginalSite is what the original controller has for a Website.
+// OriginalSite holds the children that the original controller creates for a Website.
 type OriginalSite struct {
 	// Website owns Deployment and Service, unless it has no UID yet.
 	Website metav1.Object
@@ -122,9 +122,8 @@ func (o OriginalSite) Create(t *testing.T) {
 	}
 }
 
-// originalPod runs two ordinary containers, and nothing that delays its end. They request CPU as
-// the pods of website-controller do: on a busy machine they would not run beside these
-// otherwise.
+// originalPod runs two ordinary containers that end at once. They request as much CPU as the pods
+// of website-controller, as they would not be scheduled beside these on a busy machine otherwise.
 func originalPod(repository, config string) corev1.PodSpec {
 	requests := corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}
 	return corev1.PodSpec{

@@ -14,7 +14,8 @@ import (
 var previous = flag.String("previous", "",
 	"the commit of the previous release; the one that changed the stored form last if empty")
 
-// storedForm has the fields of stored Websites. Until v0.1.0 it may change, and no Website survives that.
+// storedForm defines the fields of stored Websites. Until v0.1.0 the stored form may
+// change incompatibly.
 const storedForm = "pkg/apis/website/v1beta1/generated.proto"
 
 // git runs git in the checkout.
@@ -33,9 +34,10 @@ func git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// PreviousRelease returns a directory with the sources of the release before this checkout,
-// which is kept with what is built there. It skips the test in a checkout that does not have them.
-// The test measures no coverage of the programs it builds from then on: they have other lines.
+// PreviousRelease returns a directory with the sources of the release before this checkout, which
+// is kept together with the programs built there. It skips the test in a checkout without these
+// sources. From then on, the test measures no coverage of the programs that it builds: their
+// lines differ.
 func PreviousRelease(t *testing.T) string {
 	t.Helper()
 	isCover := func(flag string) bool { return strings.HasPrefix(flag, "-cover") }
@@ -54,12 +56,12 @@ func PreviousRelease(t *testing.T) string {
 	}
 	commit := git(t, "rev-parse", "--verify", ref+"^{commit}")
 	t.Logf("the previous release is %s", git(t, "log", "-1", "--format=%h %ad %s", commit))
-	// Kept, with the programs that are built there.
+	// The directory is kept with the programs that are built there.
 	dir := Path("bin", "releases", commit)
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 		extractRelease(t, commit, dir)
 	}
-	// It takes the libraries and the Kubernetes of this checkout, which are compiled anyway.
+	// The release uses the libraries and the Kubernetes of this checkout, which are compiled anyway.
 	programs, err := filepath.Glob(Path("hack", "kubernetes", "*"))
 	if err != nil {
 		t.Fatal(err)

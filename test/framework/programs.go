@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BuildProgram builds a static program from a package of the module in dir, and returns its
-// path, which is removed when the test ends.
+// BuildProgram builds a static program from a package of the module in dir, and returns its path.
+// The program is removed when the test ends.
 func BuildProgram(t *testing.T, dir, pkg string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -20,7 +20,7 @@ func BuildProgram(t *testing.T, dir, pkg string) string {
 	return program
 }
 
-// RunProgram runs a program until the test ends, and shows what it printed if the test failed.
+// RunProgram runs a program until the test ends, and logs its output if the test failed.
 func RunProgram(t *testing.T, program string, args ...string) {
 	t.Helper()
 	var log bytes.Buffer

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// StartQuota creates a ResourceQuota and returns when it holds. Admission learns of quotas
-// by a watch of its own, which may be later than the status that says what is counted: so
-// the quota allows no Secret either, and one that is only tried shows it.
+// StartQuota creates a ResourceQuota and returns when it is enforced. Admission reads quotas by a
+// watch of its own, which may be later than the status. So the quota allows no Secret either, and a
+// dry run of creating one proves that it is enforced.
 func StartQuota(t *testing.T, namespace, name string, hard corev1.ResourceList) *corev1.ResourceQuota {
 	t.Helper()
 	hard = maps.Clone(hard)

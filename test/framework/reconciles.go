@@ -11,7 +11,7 @@ import (
 )
 
 // Reconciles counts the reconciles of a controller by Website (namespace/name) and result, from
-// their spans. It is a processor of a tracer provider.
+// their spans. It is a span processor.
 type Reconciles struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -20,7 +20,7 @@ type Reconciles struct {
 
 var _ sdktrace.SpanProcessor = &Reconciles{}
 
-// NewReconciles counts from zero.
+// NewReconciles returns counters at zero.
 func NewReconciles() *Reconciles {
 	return &Reconciles{changed: make(chan struct{}), counts: map[string]map[string]int{}}
 }
@@ -52,8 +52,8 @@ func (r *Reconciles) OnEnd(span sdktrace.ReadOnlySpan) {
 	r.changed = make(chan struct{})
 }
 
-// Of returns how many reconciles of a Website (namespace/name) ended with one of the results, all
-// if none is given, and a channel that is closed when there are more.
+// Of returns the number of reconciles of a Website (namespace/name) that ended with one of the
+// results, or with any result if none is given, and a channel that is closed at the next reconcile.
 func (r *Reconciles) Of(key string, results ...string) (int, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,11 +89,11 @@ func (r *Reconciles) Await(ctx context.Context, key string, n int, results ...st
 	}
 }
 
-// OnStart has nothing to do.
+// OnStart does nothing: the span's result is known at its end.
 func (r *Reconciles) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// Shutdown has nothing to do.
+// Shutdown does nothing, as no resources are held.
 func (r *Reconciles) Shutdown(context.Context) error { return nil }
 
-// ForceFlush has nothing to do.
+// ForceFlush does nothing, as spans are not buffered.
 func (r *Reconciles) ForceFlush(context.Context) error { return nil }

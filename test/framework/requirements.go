@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RequireResource skips a test of what the host cluster does not serve: see -kubernetes-version.
+// RequireResource skips a test that needs a resource which the host cluster does not serve:
+// see -kubernetes-version.
 func RequireResource(t *testing.T, groupVersion, resource string) {
 	t.Helper()
 	discovery := Admin(t).Kubernetes.Discovery()

@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 )
 
-// Server is a website-apiserver of one test, with a store of its own. The
-// cluster decides who may do what, but its aggregator knows nothing of it.
+// Server is a website-apiserver of one test, with a store of its own. The cluster authenticates and
+// authorizes its users, but its aggregator does not route to it.
 type Server struct {
 	*devcluster.Process
 	URL   string
@@ -68,7 +68,7 @@ func NewServer(t *testing.T, args ...string) *Server {
 	return s
 }
 
-// Config is for a user who may do everything.
+// Config returns the administrator's client configuration.
 func (s *Server) Config(t *testing.T) *rest.Config {
 	t.Helper()
 	config, err := Cluster.AdminConfig()
@@ -79,7 +79,7 @@ func (s *Server) Config(t *testing.T) *rest.Config {
 	return config
 }
 
-// Log returns what the server has written to its log.
+// Log returns the server's log.
 func (s *Server) Log(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(s.LogFile())
@@ -89,13 +89,13 @@ func (s *Server) Log(t *testing.T) string {
 	return string(data)
 }
 
-// WaitUnready waits until the server is not ready because a check fails.
+// WaitUnready waits until a failing check makes the server unready.
 func (s *Server) WaitUnready(t *testing.T, because string) {
 	t.Helper()
 	s.WaitFails(t, "/readyz", because)
 }
 
-// WaitFails waits until the server answers at path that a check fails.
+// WaitFails waits until the server reports a failing check at path.
 func (s *Server) WaitFails(t *testing.T, path, check string) {
 	t.Helper()
 	WaitFor(t, "the check "+check+" of "+path+" fails", func(ctx context.Context) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 )
 
-// StoreAsV1alpha1 writes Websites into etcd as this project did when v1alpha1 was
-// the only version: one half as JSON, the other as protobuf.
+// StoreAsV1alpha1 writes Websites into etcd in the stored form of v1alpha1, which was the only
+// version once: one half as JSON, the other as protobuf.
 func StoreAsV1alpha1(t *testing.T, s *Server, websites []*v1alpha1.Website) {
 	t.Helper()
 	_, codecs, err := apiserver.NewScheme()
@@ -45,9 +45,8 @@ func StoreAsV1alpha1(t *testing.T, s *Server, websites []*v1alpha1.Website) {
 	}
 }
 
-// StoreUnchecked writes a new Website into the etcd of the cluster, as a creation does
-// that runs at once with another one: neither sees that the other has the same
-// deploymentName.
+// StoreUnchecked writes a new Website into the etcd of the cluster. It simulates two concurrent
+// creations with one deploymentName, which cannot be detected.
 func StoreUnchecked(ctx context.Context, w *v1beta1.Website) error {
 	s, err := clusterStore()
 	if err != nil {
@@ -70,7 +69,8 @@ func StoreUnchecked(ctx context.Context, w *v1beta1.Website) error {
 	return nil
 }
 
-// AdvanceStore has the store of the cluster come to a revision, by writes of no Website.
+// AdvanceStore advances the store of the cluster to a revision, by writes of other keys
+// than Websites.
 func AdvanceStore(ctx context.Context, revision int64) error {
 	s, err := clusterStore()
 	if err != nil {
@@ -81,7 +81,7 @@ func AdvanceStore(ctx context.Context, revision int64) error {
 		return err
 	}
 	defer client.Close() //nolint:errcheck // The writes were answered.
-	// At once, as each write waits for the disk.
+	// The writes run concurrently, as each waits for the disk.
 	failures := make([]error, 16)
 	var writers sync.WaitGroup
 	for i := range failures {
@@ -100,7 +100,7 @@ func AdvanceStore(ctx context.Context, revision int64) error {
 	return errors.Join(failures...)
 }
 
-// StoreReadError returns an error unless err is about a Website that cannot be read, and names it.
+// StoreReadError returns an error unless err reports that a Website cannot be read, and names it.
 func StoreReadError(err error, namespace, name string) error {
 	want := fmt.Sprintf("Website %s/%s cannot be read from the store: ", namespace, name)
 	if apierrors.ReasonForError(err) != metav1.StatusReasonStoreReadError || !strings.Contains(err.Error(), want) {

@@ -17,18 +17,18 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 )
 
-// EtcdStore is where a website-apiserver keeps its objects.
+// EtcdStore locates the objects of a website-apiserver in etcd.
 type EtcdStore struct {
 	Endpoint string
 	TLS      *tls.Config
-	// Prefix is what the keys of all Websites begin with.
+	// Prefix is the common prefix of the keys of all Websites.
 	Prefix string
 }
 
 // websitesPrefix follows --etcd-prefix in the key of a Website.
 const websitesPrefix = "/mycontroller.nevermosby.io/websites/"
 
-// ClusterStore is that of the server which the aggregator uses.
+// ClusterStore returns the store of the server behind the aggregator.
 func ClusterStore(t *testing.T) EtcdStore {
 	t.Helper()
 	s, err := clusterStore()
@@ -82,7 +82,7 @@ func (s EtcdStore) Values(t *testing.T) map[string]string {
 	return values
 }
 
-// NewStore is an empty one, with the flag by which a server uses it.
+// NewStore returns an empty store, and the flag by which a server uses it.
 func NewStore(t *testing.T, name string) (store EtcdStore, flag string) {
 	t.Helper()
 	store = ClusterStore(t)
@@ -90,7 +90,7 @@ func NewStore(t *testing.T, name string) (store EtcdStore, flag string) {
 		store.Prefix = "/" + name + websitesPrefix
 		return store, "--etcd-prefix=/" + name
 	}
-	// Short, for the sake of the socket in it.
+	// The path is short, as it contains a Unix socket.
 	dataDir, err := os.MkdirTemp("/tmp", "websites-")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func NewStore(t *testing.T, name string) (store EtcdStore, flag string) {
 	return store, "--data-dir=" + dataDir
 }
 
-// NewRecordNamespace is one in which a server may record its store.
+// NewRecordNamespace creates a namespace for a server's record of its store.
 func NewRecordNamespace(t *testing.T) string {
 	t.Helper()
 	ctx, namespace, client := t.Context(), NewNamespace(t), Admin(t).Kubernetes.RbacV1()
@@ -125,8 +125,8 @@ func NewRecordNamespace(t *testing.T) string {
 	return namespace
 }
 
-// AcceptStore opens the server with these flags, by the command that an operator
-// runs.
+// AcceptStore runs the operator's command that accepts the store of a server with these flags,
+// which opens the server.
 func AcceptStore(t *testing.T, flags []string) {
 	t.Helper()
 	command := []string{"store", "accept", "--kubeconfig=" + Cluster.Kubeconfig()}

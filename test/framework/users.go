@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bind gives a user the permissions of a Role or ClusterRole in a namespace, and waits until
-// kube-apiserver knows.
+// Bind binds a user to a Role or ClusterRole in a namespace, and waits until kube-apiserver grants
+// the permissions.
 func Bind(t *testing.T, namespace, user, kind, role string) {
 	t.Helper()
 	rbac := Admin(t).Kubernetes.RbacV1()
@@ -41,8 +41,9 @@ func Bind(t *testing.T, namespace, user, kind, role string) {
 	waitForRules(t, namespace, user, rules)
 }
 
-// BindCluster gives a user the permissions of a ClusterRole in all namespaces until the test ends, and waits until
-// kube-apiserver knows. A website-apiserver that asks too early remembers the answer for seconds.
+// BindCluster binds a user to a ClusterRole in all namespaces until the test ends, and waits until
+// kube-apiserver grants the permissions. A website-apiserver that requests the decision earlier
+// caches the denial for seconds.
 func BindCluster(t *testing.T, user, role string) {
 	t.Helper()
 	rbac := Admin(t).Kubernetes.RbacV1()
@@ -61,8 +62,8 @@ func BindCluster(t *testing.T, user, role string) {
 	waitForRules(t, metav1.NamespaceAll, user, found.Rules)
 }
 
-// waitForRules waits until kube-apiserver knows that a user has permissions, which it shows by
-// the first one.
+// waitForRules waits until kube-apiserver grants permissions to a user. The first rule is checked
+// for all.
 func waitForRules(t *testing.T, namespace, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	i := slices.IndexFunc(rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Resources) > 0 })
@@ -89,7 +90,7 @@ func waitForRules(t *testing.T, namespace, user string, rules []rbacv1.PolicyRul
 	})
 }
 
-// Allow gives a user permissions in a namespace, by a Role with the name of the user.
+// Allow grants a user permissions in a namespace, by a Role with the name of the user.
 func Allow(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}

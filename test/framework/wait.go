@@ -15,10 +15,10 @@ import (
 const WaitTimeout = 4 * time.Minute
 
 // pollInterval is the time between the first two checks of a wait, and maxPollInterval between its
-// last: many tests wait at once, and what each check asks of the servers slows down all others.
+// last: many tests wait at once, and the requests of each check slow down all others.
 const pollInterval, maxPollInterval = 100 * time.Millisecond, time.Second
 
-// WaitFor waits until check returns nil. what completes "waiting until".
+// WaitFor waits until check returns nil. The text what completes "waiting until".
 func WaitFor(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	WaitWithin(t, WaitTimeout, what, check)
@@ -44,7 +44,7 @@ func Poll(ctx context.Context, interval, timeout time.Duration, check func(ctx c
 	})
 	err := next.Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
-		// An error because the time is over would hide the one before.
+		// The error of an expired context would hide the one before.
 		if err != nil && ctx.Err() != nil {
 			return false, nil
 		}

@@ -21,8 +21,7 @@ func StartWatch(t *testing.T, websites typed.WebsiteInterface, options metav1.Li
 	return watcher
 }
 
-// NextEvent returns the next event but those of changes, which the controller
-// makes at times of its own.
+// NextEvent returns the next event that is not a change. The controller makes changes at any time.
 func NextEvent(t *testing.T, watcher watch.Interface) watch.Event {
 	t.Helper()
 	timeout := time.After(WaitTimeout)

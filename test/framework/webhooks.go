@@ -41,7 +41,7 @@ func NewWebhook(
 	return server
 }
 
-// WebhookClient is how API servers reach the webhook.
+// WebhookClient returns the client configuration by which API servers reach the webhook.
 func WebhookClient(server *httptest.Server) admissionregistrationv1.WebhookClientConfig {
 	url := server.URL
 	return admissionregistrationv1.WebhookClientConfig{
@@ -50,7 +50,7 @@ func WebhookClient(server *httptest.Server) admissionregistrationv1.WebhookClien
 	}
 }
 
-// ValidateBy has a webhook asked about every new Website in a namespace.
+// ValidateBy registers a webhook for the creation of Websites in a namespace.
 func ValidateBy(t *testing.T, namespace string, server *httptest.Server,
 	policy admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
@@ -71,8 +71,8 @@ func ValidateBy(t *testing.T, namespace string, server *httptest.Server,
 	DeleteAfter(t, client, configuration.Name)
 }
 
-// RuleFor makes a policy or webhook apply to Websites, in one namespace only, so
-// that tests do not meet each other's.
+// RuleFor makes a policy or webhook apply to Websites of one namespace, so that tests do not affect
+// each other.
 func RuleFor(namespace string, operations ...admissionregistrationv1.OperationType) (*metav1.LabelSelector,
 	admissionregistrationv1.RuleWithOperations) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}

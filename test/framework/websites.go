@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Example is the manifest that existed before this project and is applied unchanged.
+// Example is the manifest of the original controller, which must apply unchanged.
 var Example = Path("artifacts", "examples", "kubia.yaml")
 
 // NewWebsite returns a minimal Website called name, changed by tweaks.
@@ -90,8 +90,7 @@ type anyVersion interface {
 	*v1alpha1.Website | *v1beta1.Website
 }
 
-// MustCreate creates a Website as a user who may do everything, and returns it as
-// stored.
+// MustCreate creates a Website as the administrator, and returns it as stored.
 func MustCreate[W anyVersion](t *testing.T, w W) W {
 	t.Helper()
 	var created any

@@ -13,20 +13,21 @@ import (
 // snapshots is the directory of the snapshots in the volume of website-apiserver.
 const snapshots = "/var/lib/website-apiserver/etcd/snapshots"
 
-// storeCommand is a command about the store in the pod of website-apiserver.
+// storeCommand returns a command on the store in the pod of website-apiserver.
 func storeCommand(args ...string) []string {
 	command := []string{"exec", "--stdin", "--namespace=" + systemNamespace, "website-apiserver-0", "--",
 		"/website-apiserver", "store"}
 	return append(append(command, args...), "--data-dir=/var/lib/website-apiserver/etcd")
 }
 
-// testBackup brings an export and a snapshot back with what an installation has: images without a shell.
+// testBackup restores an export and a snapshot with the means of an installation: images without
+// a shell.
 func testBackup(t *testing.T, sites string, names ...string) {
 	before := children(t, sites)
 	export := framework.Kubectl(t, storeCommand("export")...)
 	if said := framework.KubectlWith(t, framework.Stdin(export), storeCommand("import", "-")...); !strings.Contains(said,
 		"imported: 0 Websites, ") {
-		t.Errorf("an import of what is there said: %s", said)
+		t.Errorf("an import of existing Websites said: %s", said)
 	}
 	framework.Kubectl(t, storeCommand("snapshot", snapshots)...)
 	framework.Kubectl(t, "scale", "--namespace="+systemNamespace, "statefulset/website-apiserver", "--replicas=0")
@@ -52,7 +53,7 @@ func testBackup(t *testing.T, sites string, names ...string) {
 	requireSame(t, sites, before)
 }
 
-// runRestore runs the pod of the example until it is in a phase, and returns its log.
+// runRestore runs the pod of the example until it reaches a phase, and returns its log.
 func runRestore(t *testing.T, snapshot, phase string) string {
 	t.Helper()
 	manifest, err := os.ReadFile(framework.Path("artifacts", "examples", "backup", "restore.yaml"))

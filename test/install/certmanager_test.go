@@ -20,11 +20,12 @@ import (
 
 var withCertManager = flag.Bool("cert-manager", false, "install artifacts/components/cert-manager with cert-manager")
 
-// servingSecret is what cert-manager writes for website-apiserver.
+// servingSecret is the Secret that cert-manager writes for website-apiserver.
 const servingSecret = "website-apiserver-serving-cert"
 
-// TestCertManager installs artifacts/default with the component cert-manager, and has cert-manager
-// renew the serving certificate, and its CA, while clients list and write: no request fails.
+// TestCertManager installs artifacts/default with the component cert-manager, and makes
+// cert-manager renew the serving certificate, and its CA, while clients list and write: no
+// request fails.
 func TestCertManager(t *testing.T) {
 	if !*withCertManager {
 		t.Skip("-cert-manager is not set: \"make test-cert-manager\" builds cert-manager, which takes minutes")
@@ -33,7 +34,7 @@ func TestCertManager(t *testing.T) {
 	keepSystem(t)
 	provideVolumes(t, 1)
 	installDefinitions(t)
-	// Its controllers run beside the cluster.
+	// cert-manager's controllers run beside the cluster.
 	framework.RunProgram(t, framework.BuildProgram(t, framework.Path("hack", "cert-manager"), "."),
 		"--kubeconfig="+framework.Cluster.Kubeconfig())
 
@@ -69,7 +70,7 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
-// renew has cert-manager issue a Certificate again, as "cmctl renew" does, and waits for it.
+// renew makes cert-manager issue a Certificate again, as "cmctl renew" does, and waits for it.
 func renew(t *testing.T, certificate string) {
 	t.Helper()
 	revision := func() string {
@@ -101,7 +102,7 @@ func servingData(t *testing.T) map[string][]byte {
 	return secret.Data
 }
 
-// waitServing waits until the server has another certificate than before, that of the Secret.
+// waitServing waits until the server presents a new certificate, the one in the Secret.
 func waitServing(t *testing.T, before map[string][]byte) {
 	t.Helper()
 	want, _ := pem.Decode(servingData(t)[corev1.TLSCertKey])
@@ -113,7 +114,7 @@ func waitServing(t *testing.T, before map[string][]byte) {
 		if err != nil || len(pods) != 1 {
 			return fmt.Errorf("%d pods, %w", len(pods), err)
 		}
-		// It is looked at, not trusted.
+		// The certificate is compared, not verified.
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 		connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(pods[0].Status.PodIP, "8443"))
 		if err != nil {

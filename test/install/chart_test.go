@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// chartValues are those of the charts that kube-apiserver checks.
+// chartValues are the values of the charts that kube-apiserver checks.
 var chartValues = map[string]string{
 	"chart":       "ha=false",
 	"chart of ha": "ha=true",
@@ -16,14 +16,14 @@ var chartValues = map[string]string{
 		"snapshots.enabled=true,staticRegistration=true",
 }
 
-// helm runs a command of helm in the namespace of the installation, and returns what it printed.
+// helm runs a helm command in the namespace of the installation, and returns its output.
 func helm(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program,
 		append(args, "--namespace="+systemNamespace, "--kubeconfig="+framework.Cluster.Kubeconfig())...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	// Helm's own directories, so that nothing is left in those of the user.
+	// Helm uses directories of its own, so that the user's stay unchanged.
 	home := t.TempDir()
 	cmd.Env = append(cmd.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	stdout, err := cmd.Output()
@@ -33,8 +33,7 @@ func helm(t *testing.T, program string, args ...string) string {
 	return string(stdout)
 }
 
-// testChart replaces the installation by one with the chart, tests it as its users do, and
-// removes it.
+// testChart replaces the installation by the chart's, runs its tests, and removes it.
 func testChart(t *testing.T, program, sites string, before map[string]string) {
 	t.Helper()
 	framework.KubectlRefused(t, "", "delete", "--wait=false", "-k", framework.Path("artifacts", "default"))
@@ -53,7 +52,7 @@ func testChart(t *testing.T, program, sites string, before map[string]string) {
 
 	t.Run("kube-apiserver accepts every overlay", func(t *testing.T) { testDryRun(t, program) })
 	before = children(t, sites)
-	// The API must have been available for a while before it may go.
+	// The API must have been available for some time before it is removed.
 	helm(t, program, "uninstall", "website")
 	requireClean(t)
 	waitRemoved(t)

@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	// systemNamespace is that of the installation.
+	// systemNamespace is the namespace of the installation.
 	systemNamespace = "website-system"
-	// user that the programs run as.
+	// user is the user ID of the programs.
 	user = 65532
 	// kubectlTimeout is framework.WaitTimeout for the waits of kubectl.
 	kubectlTimeout = "--timeout=4m"
 )
 
-// importImages imports the images of a checkout that does not change, with a tag, into the node. They are built
-// once for each state of its modules.
+// importImages imports the images of an unchanging checkout, with a tag, into the node. They are built once for
+// each state of its modules.
 func importImages(t *testing.T, checkout, tag string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -71,7 +71,7 @@ func importImages(t *testing.T, checkout, tag string) {
 	}
 }
 
-// buildImages makes a directory with images. It is there as a whole, or not at all.
+// buildImages creates a directory with images atomically.
 func buildImages(t *testing.T, checkout, tag, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -89,7 +89,7 @@ func buildImages(t *testing.T, checkout, tag, dir string) {
 	}
 }
 
-// provideVolumes makes a default StorageClass with volumes, which are directories of the node.
+// provideVolumes creates a default StorageClass with volumes, which are directories of the node.
 func provideVolumes(t *testing.T, count int) {
 	t.Helper()
 	client := framework.Admin(t).Kubernetes
@@ -129,7 +129,7 @@ func applyDefault(t *testing.T) {
 	framework.Kubectl(t, "apply", "-k", framework.Path("artifacts", "default"))
 }
 
-// waitServed waits until the API is served: kubectl has the OpenAPI documents too.
+// waitServed waits until the API is served, also the OpenAPI documents for kubectl.
 func waitServed(t *testing.T) {
 	t.Helper()
 	waitListed(t)
@@ -187,7 +187,7 @@ func waitPage(t *testing.T, namespace, name string) {
 	})
 }
 
-// page is the page of a site.
+// page returns the page of a site.
 func page(name string) string { return "<h1>" + name + "</h1>" }
 
 func get(ctx context.Context, url string) (string, error) {
@@ -211,7 +211,8 @@ func getWith(ctx context.Context, client *http.Client, url string) (string, erro
 	return string(body), err
 }
 
-// children are the UIDs of what Websites own in a namespace, and of the pods, by name.
+// children returns the UIDs of the pods and of the objects that Websites own in a namespace,
+// by name.
 func children(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -235,7 +236,7 @@ func requireSame(t *testing.T, namespace string, before map[string]string) {
 	}
 }
 
-// waitRemoved waits until no pod of the installation is left.
+// waitRemoved waits until all pods of the installation are gone.
 func waitRemoved(t *testing.T) {
 	t.Helper()
 	pods := framework.Admin(t).Kubernetes.CoreV1().Pods(systemNamespace)
@@ -248,7 +249,7 @@ func waitRemoved(t *testing.T) {
 	})
 }
 
-// requireKept fails the test unless the store is where it was.
+// requireKept fails the test unless the volume of the store still exists.
 func requireKept(t *testing.T) {
 	t.Helper()
 	core := framework.Admin(t).Kubernetes.CoreV1()
@@ -271,17 +272,17 @@ func requireKept(t *testing.T) {
 	}
 }
 
-// logLine is one of kubectl's own log, such as that of a request that is retried.
+// logLine matches a line of kubectl's own log, such as a retry.
 var logLine = regexp.MustCompile(`^[EIW][0-9]{4} `)
 
-// complaints are the lines that kubectl printed as errors and warnings.
+// complaints returns the errors and warnings in kubectl's output.
 func complaints(stderr string) []string {
 	return slices.DeleteFunc(strings.Split(strings.TrimSpace(stderr), "\n"), func(line string) bool {
 		return line == "" || logLine.MatchString(line)
 	})
 }
 
-// keepSystem keeps what kubectl says about the installation if a test fails.
+// keepSystem saves kubectl's output for the installation if a test fails.
 func keepSystem(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {

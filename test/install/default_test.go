@@ -17,8 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestDefault installs artifacts/default in an empty cluster, removes it and installs it
-// again, each way. Sites keep serving, and nothing of them is deleted.
+// TestDefault installs artifacts/default in an empty cluster, removes it and
+// installs it again, in each documented way. Sites stay online, and none of their
+// objects is deleted.
 func TestDefault(t *testing.T) {
 	framework.RequireCluster(t)
 	keepSystem(t)
@@ -38,7 +39,7 @@ func TestDefault(t *testing.T) {
 	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
 		"deployment/website-controller")
 
-	t.Run("the controller writes only what Websites own", func(t *testing.T) {
+	t.Run("the controller writes only children of Websites", func(t *testing.T) {
 		for _, args := range [][]string{
 			{"create", "configmap", "stolen", "--namespace=" + sites},
 			{"create", "ingress", "stolen", "--rule=www.example.com/*=shop:80", "--namespace=" + sites},
@@ -68,7 +69,7 @@ func TestDefault(t *testing.T) {
 
 	program := framework.BuildProgram(t, framework.Path("test", "clients", "wait"), "helm.sh/helm/v4/cmd/helm")
 	before := children(t, sites)
-	// Without "uninstall", the API is unavailable in between, and not unknown.
+	// Without "uninstall", the API stays registered and is unavailable in between.
 	reinstall(t, sites, before)
 
 	publish(t, sites, "second")
@@ -80,7 +81,7 @@ func TestDefault(t *testing.T) {
 	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })
 }
 
-// reinstall removes and installs everything, and checks what is left of it in between.
+// reinstall removes everything and installs it again, and checks the remaining objects in between.
 func reinstall(t *testing.T, sites string, before map[string]string) {
 	t.Helper()
 	said := framework.KubectlRefused(t, "", "delete", "--wait=false", "-k", framework.Path("artifacts", "default"))
@@ -99,7 +100,8 @@ func reinstall(t *testing.T, sites string, before map[string]string) {
 	requireSame(t, sites, before)
 }
 
-// testPods writes Deployments with the ServiceAccount of the controller, as its stolen token would.
+// testPods writes Deployments with the ServiceAccount of the controller, as an attacker with its
+// token would.
 func testPods(t *testing.T, sites string) {
 	website := framework.Kubectl(t, "get", "website", "first", "--namespace="+sites, "-o", "jsonpath={.metadata.uid}")
 	deployment := `apiVersion: apps/v1
@@ -120,7 +122,7 @@ spec:
 	const pod, container = "      automountServiceAccountToken: false\n", "{allowPrivilegeEscalation: false}"
 	as := []string{"create", "--dry-run=server", "-f", "-", "--as=system:serviceaccount:website-system:website-controller"}
 	for name, test := range map[string]struct{ former, now, want string }{
-		"what the controller runs": {pod, pod, ""},
+		"the controller's own pods": {pod, pod, ""},
 		"a token":                  {pod, "", "without a ServiceAccount token"},
 		"a projected token": {pod, pod + "      volumes: [{name: t, projected: {sources: [{serviceAccountToken: " +
 			"{path: t}}]}}]\n", "without a ServiceAccount token"},
@@ -140,7 +142,8 @@ spec:
 	}
 }
 
-// testMistakenImage: the StatefulSet replaces a pod whose image cannot be pulled once that is corrected.
+// testMistakenImage: once the name of an image is corrected, the StatefulSet replaces the pod that
+// could not pull it.
 func testMistakenImage(t *testing.T) {
 	framework.Kubectl(t, "set", "image", "--namespace="+systemNamespace, "statefulset/website-apiserver",
 		"website-apiserver=localhost/mistaken:v1")
@@ -152,7 +155,8 @@ func testMistakenImage(t *testing.T) {
 	waitServed(t)
 }
 
-// testHostNetwork installs website-apiserver in the network of the node, which may not create APIServices.
+// testHostNetwork installs website-apiserver in the host's network, without permission to
+// create APIServices.
 func testHostNetwork(t *testing.T, sites string) {
 	framework.Kubectl(t, "apply", "-k", component(t, "default", "host-network", "static-registration"))
 	waitServed(t)
@@ -181,10 +185,11 @@ func component(t *testing.T, overlay string, names ...string) string {
 	return dir
 }
 
-// hostNetworkWarning is that of Pod Security in a namespace that enforces "restricted".
+// hostNetworkWarning is the warning of Pod Security in a namespace that enforces "restricted".
 const hostNetworkWarning = `Warning: would violate PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`
 
-// testDryRun has kube-apiserver check what artifacts has, without a warning, in place of what the chart has installed.
+// testDryRun makes kube-apiserver check the manifests in artifacts, without a warning, in place of
+// the chart's objects.
 func testDryRun(t *testing.T, program string) {
 	installDefinitions(t)
 	overlays := map[string]string{"network-policies": framework.Path("artifacts", "network-policies"),
@@ -208,7 +213,7 @@ func testDryRun(t *testing.T, program string) {
 	}
 	checked := sets.New[string]()
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
-		// Most objects are the same in many overlays.
+		// Many overlays share most objects.
 		var objects []string
 		for object := range strings.SplitSeq(manifests[name], "\n---\n") {
 			if object = strings.TrimSpace(object); object != "" && !checked.Has(object) {
@@ -222,7 +227,7 @@ func testDryRun(t *testing.T, program string) {
 		_, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(strings.Join(objects, "\n---\n")),
 			"apply", "--dry-run=server", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-")
 		if strings.HasSuffix(name, " host-network") {
-			// A dry run does not change what the namespace permits.
+			// A dry run does not change the labels of the namespace.
 			stderr = strings.ReplaceAll(stderr, hostNetworkWarning, "")
 		}
 		if err != nil || len(complaints(stderr)) > 0 {

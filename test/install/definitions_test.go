@@ -15,7 +15,7 @@ var definitions = map[string]string{
 	"github.com/prometheus-operator/prometheus-operator": "example/prometheus-operator-crd",
 }
 
-// installDefinitions has kube-apiserver know the objects of others that components have.
+// installDefinitions installs the foreign CustomResourceDefinitions that components use.
 func installDefinitions(t *testing.T) {
 	t.Helper()
 	for module, directory := range definitions {

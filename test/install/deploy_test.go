@@ -18,7 +18,8 @@ import (
 
 var withDeploy = flag.Bool("deploy", false, "run TestDeploy, which builds images")
 
-// TestDeploy runs "make deploy" and "make undeploy" with nothing but a kubeconfig and a command that loads images.
+// TestDeploy runs "make deploy" and "make undeploy" with only a kubeconfig and a command that
+// loads images.
 func TestDeploy(t *testing.T) {
 	if !*withDeploy {
 		t.Skip("-deploy is not set: the suite deploy of \"make test-long\" sets it")
@@ -41,7 +42,7 @@ func TestDeploy(t *testing.T) {
 	if left := framework.Kubectl(t, "get",
 		"clusterroles,clusterrolebindings,validatingadmissionpolicies,flowschemas,priorityclasses",
 		"--selector=app.kubernetes.io/part-of=website", "-o", "name"); left != "" {
-		t.Errorf("what is left: %s", left)
+		t.Errorf("left over: %s", left)
 	}
 }
 
@@ -50,7 +51,7 @@ func makeTarget(t *testing.T, target string, variables ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", target}, variables...)...)
 	cmd.Dir = framework.Path()
-	// The variables of a make that runs this test are not those of this one.
+	// The variables of a make that runs this test must not affect this one.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+framework.Cluster.Kubeconfig(), "MAKEFLAGS=", "MAKEOVERRIDES=",
 		"PATH="+filepath.Join(framework.Cluster.Dir(), "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
@@ -75,7 +76,7 @@ var (
 	forwardedPort  = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:[0-9]+)`)
 )
 
-// checkForwarded runs the command that was printed, at a free port, and reads the page.
+// checkForwarded runs the printed command with a free port, and requests the page.
 func checkForwarded(t *testing.T, said, want string) {
 	t.Helper()
 	command := forwardCommand.FindStringSubmatch(said)
@@ -106,8 +107,8 @@ func checkForwarded(t *testing.T, said, want string) {
 	}
 }
 
-// requireClean fails the test unless the cluster is as without the API: discovery is complete, and namespaces can be
-// deleted.
+// requireClean fails the test unless the cluster is as without the API: discovery is complete, and namespaces can
+// be deleted.
 func requireClean(t *testing.T) {
 	t.Helper()
 	if _, stderr, err := framework.Cluster.Kubectl(t.Context(), "api-resources", "--cached=false"); err != nil ||

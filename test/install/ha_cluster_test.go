@@ -27,15 +27,15 @@ import (
 )
 
 const (
-	// etcdImage is that of artifacts/ha. The test runs the etcd of that version which is built
-	// with Kubernetes.
+	// etcdImage is the image in artifacts/ha. The test runs an etcd of the same version, which
+	// is built with Kubernetes.
 	etcdImage   = "gcr.io/etcd-development/etcd:v3.6.8"
 	etcdMembers = 3
 )
 
-// haOverlay writes an overlay of artifacts/ha with what a cluster of one node takes: members of
-// etcd may share it. The controller leaves the namespace of the load alone, whose history has
-// the writes of the load only.
+// haOverlay writes an overlay of artifacts/ha for a cluster of one node, which members of etcd
+// may share. The controller ignores the namespace of the load, whose history must have the
+// writes of the load only.
 func haOverlay(t *testing.T, sites string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,13 +57,13 @@ patches:
 	return dir
 }
 
-// haCluster is artifacts/ha on the node.
+// haCluster is an installation of artifacts/ha on the node.
 type haCluster struct {
 	client kubernetes.Interface
 	sites  string
 }
 
-// installHA installs artifacts/ha, and reports how long it takes until a page is served.
+// installHA installs artifacts/ha, and logs the time until a page is served.
 func installHA(t *testing.T) *haCluster {
 	t.Helper()
 	framework.RequireCluster(t)
@@ -87,7 +87,7 @@ func installHA(t *testing.T) *haCluster {
 	return c
 }
 
-// haPods is how many pods artifacts/ha has, by program.
+// haPods is the number of pods of artifacts/ha, by program.
 var haPods = map[string]int{"website-apiserver": 2, "website-etcd": etcdMembers, "website-controller": 2,
 	"website-etcd-certificates": 1}
 
@@ -102,7 +102,7 @@ func (c *haCluster) list(ctx context.Context, program string) ([]corev1.Pod, err
 	return list.Items, nil
 }
 
-// waitReady waits until every pod is ready, and no other one is left.
+// waitReady waits until every pod is ready, and all others are gone.
 func (c *haCluster) waitReady(t *testing.T) {
 	t.Helper()
 	framework.WaitFor(t, "every pod is ready", func(ctx context.Context) error {
@@ -172,11 +172,11 @@ func (c *haCluster) remove(t *testing.T, pod corev1.Pod) {
 	})
 }
 
-// member is the name of a member, for which it has a certificate.
+// member returns the name of a member, which its certificate has.
 func member(i int) string { return fmt.Sprintf("website-etcd-%d.website-etcd", i) }
 
-// etcd returns a client with the certificate of website-apiserver. It finds the members by name,
-// whatever their addresses become.
+// etcd returns a client with the certificate of website-apiserver. It resolves the members by
+// name, as their addresses change.
 func (c *haCluster) etcd(t *testing.T) *clientv3.Client {
 	t.Helper()
 	secret, err := c.client.CoreV1().Secrets(systemNamespace).Get(t.Context(), "website-etcd-client", metav1.GetOptions{})
@@ -222,7 +222,7 @@ func (c *haCluster) etcd(t *testing.T) *clientv3.Client {
 	return client
 }
 
-// leads returns whether a member is the leader of etcd, for the report.
+// leads reports whether a member is the leader of etcd, for the log.
 func leads(t *testing.T, client *clientv3.Client, i int) bool {
 	t.Helper()
 	status, err := client.Status(t.Context(), "https://"+member(i)+":2379")
@@ -232,7 +232,7 @@ func leads(t *testing.T, client *clientv3.Client, i int) bool {
 	return status.Leader == status.Header.MemberId
 }
 
-// keepHA keeps the logs of every pod if the test fails.
+// keepHA saves the logs of every pod if the test fails.
 func keepHA(t *testing.T, c *haCluster) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -258,7 +258,7 @@ func keepHA(t *testing.T, c *haCluster) {
 	})
 }
 
-// makeArtifacts makes the directory of kept logs.
+// makeArtifacts creates the directory of saved logs.
 func makeArtifacts(t *testing.T) {
 	t.Helper()
 	if err := os.MkdirAll(framework.Path("_artifacts", "install"), 0o755); err != nil {

@@ -22,17 +22,17 @@ import (
 var withHA = flag.Bool("ha", false, "run TestHA, which installs artifacts/ha and kills each of its pods")
 
 const (
-	// readOutage bounds the time in which reads fail because a pod is killed.
+	// readOutage bounds the time of failing reads after a pod is killed.
 	readOutage = 2 * time.Second
-	// wantedWrites is how many writes per second are acknowledged meanwhile.
+	// wantedWrites is the number of acknowledged writes per second meanwhile.
 	wantedWrites = 100
-	// calmTime is how long the load runs before and after a kill.
+	// calmTime is the duration of the load before and after a kill.
 	calmTime = 4 * time.Second
 )
 
-// TestHA installs artifacts/ha on a real node and kills each pod, twice: its process, and the
-// pod itself. Clients write and read Websites through kube-apiserver all the time. The history
-// of etcd has every write that was acknowledged, and reads fail for moments only.
+// TestHA installs artifacts/ha on a real node and kills each pod twice: its process, and the
+// pod itself. Clients write and read Websites through kube-apiserver continuously. The history
+// of etcd has every acknowledged write, and reads fail only briefly.
 func TestHA(t *testing.T) {
 	if !*withHA {
 		t.Skip("-ha is not set: \"make test-ha\" takes minutes")
@@ -73,7 +73,7 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 	running, err := load.Start(context.WithoutCancel(t.Context()), load.Options{
 		Targets: map[string]*rest.Config{history.Balanced: framework.AdminConfig(t)}, Namespace: namespace,
 		Recorder: recorder,
-		// A loaded machine makes fewer. Readers get about a seventh.
+		// A loaded machine makes fewer. Readers make about a seventh of the requests.
 		Rate: 2 * wantedWrites, Writers: 30, WritesPerRead: 10, Websites: 60,
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 		t.Logf("this machine makes fewer than %d writes per second: %.0f before the first kill", wantedWrites, calmRate)
 	}
 	for _, e := range events {
-		// The end of the load cuts writes off.
+		// The end of the load interrupts writes.
 		e.end -= int64(calmTime / 2)
 		reads, failedReads := h.Outage(e.start, e.end, func(o *history.Operation) bool { return !o.Verb.Writes() })
 		writesFor, failedWrites := h.Outage(e.start, e.end, func(o *history.Operation) bool { return o.Verb.Writes() })
@@ -141,7 +141,7 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 	}
 }
 
-// testReplacedCA replaces the CA of etcd as docs/install.md says.
+// testReplacedCA replaces the CA of etcd as documented in docs/install.md.
 func (c *haCluster) testReplacedCA(t *testing.T) {
 	listed, start := startLists(t), time.Now()
 	framework.Kubectl(t, "delete", "secret", "--namespace="+systemNamespace, "website-etcd-ca", "website-etcd-server",
@@ -176,7 +176,7 @@ func calm(t *testing.T) {
 	}
 }
 
-// writeRate is how many writes per second were acknowledged.
+// writeRate returns the number of acknowledged writes per second.
 func writeRate(h *history.History, from, to int64) float64 {
 	n := 0
 	for i := range h.Operations {
@@ -187,7 +187,7 @@ func writeRate(h *history.History, from, to int64) float64 {
 	return float64(n) / time.Duration(to-from).Seconds()
 }
 
-// messages are those of the requests that failed.
+// messages counts the failed requests by message.
 func messages(h *history.History, from, to int64) map[string]int {
 	found := map[string]int{}
 	for i := range h.Operations {

@@ -1,5 +1,5 @@
 // Package install tests the manifests of artifacts as administrators use them: on a real
-// node of a cluster that has nothing of the product, with the images of "make images".
+// node of a cluster without any object of the product, with the images of "make images".
 package install
 
 import (

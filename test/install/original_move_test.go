@@ -27,7 +27,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestOriginal walks both ways from the original controller to an installed product, on a real
+// TestOriginal takes both ways from the original controller to an installed product, on a real
 // node, while visitors request the pages of all sites. Each way is interrupted at every step
 // and resumed. No request fails, node ports stay, and each pod is replaced once.
 func TestOriginal(t *testing.T) {
@@ -42,10 +42,10 @@ func TestOriginal(t *testing.T) {
 	t.Run("its Websites are in the API", testTakeover)
 }
 
-// websites is the resource of the original API, by whatever serves it.
+// websites is the resource of the original API, whichever server serves it.
 var websites = v1alpha1.SchemeGroupVersion.WithResource("websites")
 
-// testDefinition imports the Websites of the definition, as docs/import.md describes it.
+// testDefinition imports the Websites of the definition as documented in docs/import.md.
 func testDefinition(t *testing.T) {
 	config := framework.AdminConfig(t)
 	client, err := dynamic.NewForConfig(config)
@@ -84,8 +84,8 @@ func testDefinition(t *testing.T) {
 		t.Errorf("import plan printed %s", plan)
 	}
 	for _, step := range []string{"freeze: ", "copy: ", "hand over: ", "detach: ", "remove: ", "finish: "} {
-		// The pod is lost in the middle of the step, and the server with it. A new pod has no
-		// back-off.
+		// The pod with the server is lost in the middle of the step. A new pod has
+		// no back-off.
 		runImport(t, step, func() { endContainer(t, "") })
 		killPods(t, "website-apiserver")
 		if step == "finish: " {
@@ -95,12 +95,13 @@ func testDefinition(t *testing.T) {
 		runImport(t, step+"done", func() { endContainer(t, "import") })
 		m.requireUntouched(t, "after "+step)
 	}
-	// The connection of kubectl is lost. The command continues in the pod, beside the next one.
+	// The connection of kubectl is lost. The command continues in the pod, concurrently with the
+	// next one.
 	runImport(t, "finish: ", func() {})
 	runImport(t, "", nil)
 	framework.Kubectl(t, "delete", "clusterrolebinding", "website-import")
-	// Not the OpenAPI documents: where a server was killed, kube-apiserver fetches them again after
-	// minutes.
+	// The OpenAPI documents are not awaited: after a server was killed, kube-apiserver fetches them
+	// again after minutes.
 	waitListed(t)
 	if _, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}).
@@ -111,7 +112,8 @@ func testDefinition(t *testing.T) {
 	if after := websiteUIDs(t, client, websites, m.namespace); !maps.Equal(before, after) {
 		t.Errorf("the definition had %v, and the API has %v", before, after)
 	}
-	// Visitors have gone, and the garbage collector watches the API: it deletes what it should.
+	// There are no visitors any more, and the garbage collector watches the API: it deletes
+	// the children.
 	framework.Kubectl(t, "delete", "websites", "--all", "--namespace="+m.namespace)
 	framework.WaitFor(t, "the children are deleted", func(ctx context.Context) error {
 		deployments, err := m.client.AppsV1().Deployments(m.namespace).List(ctx, metav1.ListOptions{})
@@ -144,9 +146,9 @@ func importArgs(command string) []string {
 		"/website-apiserver", "import", command, "--data-dir=/var/lib/website-apiserver/etcd", "--propagation-delay=3s"}
 }
 
-// runImport runs "import run" in the pod of the server: to its end, or until it has printed a
-// line that begins so. Then it is interrupted, and kubectl killed. That an earlier command has
-// completed the import is fine as well.
+// runImport runs "import run" in the pod of the server, to its end or until it has printed a
+// line with a prefix. Then it is interrupted, and kubectl killed. An import that an earlier
+// command has completed is accepted.
 func runImport(t *testing.T, until string, interrupt func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), framework.Cluster.KubectlPath(),
@@ -180,8 +182,8 @@ func runImport(t *testing.T, until string, interrupt func()) {
 	}
 }
 
-// endContainer kills the processes in the container of the server, or only those that have an
-// argument.
+// endContainer kills the processes in the container of the server, or only those with
+// an argument.
 func endContainer(t *testing.T, argument string) {
 	t.Helper()
 	pod, err := framework.Admin(t).Kubernetes.CoreV1().Pods(systemNamespace).Get(t.Context(), "website-apiserver-0",
@@ -241,7 +243,7 @@ func killPods(t *testing.T, name string) {
 	})
 }
 
-// testTakeover has Websites in the API whose children the original controller has made. The
+// testTakeover creates Websites in the API for children of the original controller. The
 // controller is killed when a third and when two thirds of the sites are taken over.
 func testTakeover(t *testing.T) {
 	framework.Kubectl(t, "scale", "--namespace="+systemNamespace, "deployment/website-controller", "--replicas=0")

@@ -35,8 +35,8 @@ type moving struct {
 	start    time.Time
 }
 
-// newMoving makes sites in a namespace, and has visitors request their pages. create creates a
-// Website of v1alpha1.
+// newMoving creates sites in a namespace, and starts visitors. create creates a Website
+// of v1alpha1.
 func newMoving(t *testing.T, create func(t *testing.T, website *v1alpha1.Website) metav1.Object) *moving {
 	t.Helper()
 	m := &moving{client: framework.Admin(t).Kubernetes, namespace: framework.NewNamespace(t)}
@@ -73,8 +73,8 @@ func newMoving(t *testing.T, create func(t *testing.T, website *v1alpha1.Website
 	return m
 }
 
-// observe returns what a move keeps: the UIDs of Deployments and Services, addresses and node
-// ports.
+// observe returns the properties that a move must keep: the UIDs of Deployments and Services,
+// addresses and node ports.
 func (m *moving) observe(t *testing.T) map[string]string {
 	t.Helper()
 	kept := map[string]string{}
@@ -99,7 +99,8 @@ func (m *moving) observe(t *testing.T) map[string]string {
 	return kept
 }
 
-// taken returns how many sites have pods of website-controller only, and what the others lack.
+// taken returns the number of sites with pods of website-controller only, and the reasons for
+// the others.
 func (m *moving) taken(ctx context.Context) (count int, err error) {
 	deployments, err := m.client.AppsV1().Deployments(m.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -121,8 +122,8 @@ func (m *moving) taken(ctx context.Context) (count int, err error) {
 	return count, err
 }
 
-// finish waits until website-controller has taken over every site, and checks what the move
-// has kept, what visitors have seen, and which pods there were.
+// finish waits until website-controller has taken over every site, and checks the kept
+// properties, the responses to visitors, and the replaced pods.
 func (m *moving) finish(t *testing.T) {
 	t.Helper()
 	framework.WaitWithin(t, 10*time.Minute, "every site is taken over", func(ctx context.Context) error {
@@ -151,10 +152,10 @@ func (m *moving) finish(t *testing.T) {
 	}
 }
 
-// podHistory is which pods a namespace has had.
+// podHistory records the pods of a namespace.
 type podHistory struct {
 	stop func()
-	// before are those at the beginning, after all since; restarts are those of containers.
+	// before are the pods at the beginning, after all since; restarts are restarts of containers.
 	before, after map[types.UID]bool
 	restarts      map[string]int32
 }

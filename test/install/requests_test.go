@@ -15,11 +15,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// lists are requests for Websites, made all the time.
+// lists requests lists of Websites continuously.
 type lists struct {
 	stop  func()
 	count int
-	// failed are when requests that failed began and ended.
+	// failed are the start and end times of failed requests.
 	failed [][2]time.Time
 }
 
@@ -52,8 +52,8 @@ func startLists(t *testing.T) *lists {
 	return l
 }
 
-// finish returns how many requests were made and have failed, and the longest time in which
-// they failed, without a second between two of them.
+// finish returns the numbers of all requests and of failed ones, and the longest period of
+// failures, without a second between two of them.
 func (l *lists) finish() (count, failed int, outage time.Duration) {
 	l.stop()
 	var first, last time.Time
@@ -70,10 +70,10 @@ func (l *lists) finish() (count, failed int, outage time.Duration) {
 // writeInterval is the time between two writes of a Website.
 const writeInterval = 100 * time.Millisecond
 
-// counterAnnotation is what is written.
+// counterAnnotation is the changed annotation.
 const counterAnnotation = "example.com/counter"
 
-// writes change Websites all the time.
+// writes changes Websites continuously.
 type writes struct {
 	clients              framework.Clients
 	namespace            string

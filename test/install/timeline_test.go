@@ -17,8 +17,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// keepTimeline keeps in a file when the pods, Services and endpoints of a namespace changed, if
-// the test fails: from it one reads why a page request failed.
+// keepTimeline saves the changes of the pods, Services and endpoints of a namespace with their
+// times if the test fails, to explain a failed page request.
 func keepTimeline(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

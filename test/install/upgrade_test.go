@@ -15,17 +15,17 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// formerTag is that of the images of the previous release, which may have the number of this
-// checkout.
+// formerTag is the tag of the images of the previous release, which may have the version
+// number of this checkout.
 const formerTag = "former"
 
 var withUpgrade = flag.Bool("upgrade", false,
 	"run TestUpgradeOfDefault, which builds the images of the previous release")
 
 // TestUpgradeOfDefault moves an installation to the previous release, and to this checkout again, as
-// users do, while visitors request pages and owners write. The pods of all sites are replaced,
-// as the agent in them is another: no page request fails, no acknowledged write is lost, and
-// there is one leader at a time.
+// administrators do, while visitors request pages and owners write. The pods of all sites are
+// replaced, as their agent changes: no page request fails, no acknowledged write is lost, and there
+// is one leader at a time.
 func TestUpgradeOfDefault(t *testing.T) {
 	if !*withUpgrade {
 		t.Skip("-upgrade is not set: the suite upgrade of \"make test-long\" sets it")
@@ -80,7 +80,7 @@ func tagged(t *testing.T, base, tag string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The image of the agent is in a variable of website-controller.
+	// A variable of website-controller holds the image of the agent.
 	framework.WriteFile(t, filepath.Join(dir, "images.yaml"),
 		[]byte("images: [{path: 'spec/template/spec/containers[]/env[]/value', kind: Deployment}]\n"))
 	kustomization := "resources: [" + resource + "]\nconfigurations: [images.yaml]\nimages:\n"
@@ -130,7 +130,7 @@ func agentOf(t *testing.T, namespace, site string) string {
 	return container.Image
 }
 
-// kept are the children that no upgrade replaces.
+// kept returns the children that no upgrade replaces.
 func kept(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	found := children(t, namespace)

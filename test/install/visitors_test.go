@@ -15,12 +15,12 @@ import (
 const (
 	// visitInterval is the time between two requests for the page of a site.
 	visitInterval = 100 * time.Millisecond
-	// shownFailures are enough to see what is wrong.
+	// shownFailures is the number of logged failures.
 	shownFailures = 5
 )
 
-// visitors request the pages of sites all the time. Those of every second site keep their
-// connection, as a browser does; the others connect for each request.
+// visitors request the pages of sites continuously. The visitors of every second site
+// keep their connection, as a browser does; the others connect for each request.
 type visitors struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
@@ -31,7 +31,7 @@ type visitors struct {
 	failures []string
 }
 
-// startVisitors begins to request pages, by the name of their site, until finish.
+// startVisitors requests pages, by the name of their site, until finish.
 func startVisitors(t *testing.T, pages map[string]string) *visitors {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,7 +57,7 @@ func (v *visitors) visit(ctx context.Context, client *http.Client, name, url str
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		start := time.Now()
-		// A request that has begun may end, also when the visit does.
+		// A started request is completed after the end of the visit.
 		request, progress := traced(context.WithoutCancel(ctx))
 		body, err := getWith(request, client, url)
 		if err == nil && body != page(name) {
@@ -74,7 +74,7 @@ func (v *visitors) visit(ctx context.Context, client *http.Client, name, url str
 	}
 }
 
-// traced returns a context for a request, and how far the request has come.
+// traced returns a context for a request, and a function that returns its progress.
 func traced(ctx context.Context) (request context.Context, progress func() string) {
 	var mu sync.Mutex
 	reached := "no connection"

@@ -13,15 +13,15 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Requests returns what a user did according to audit logs, and what authorization
-// refused.
+// Requests returns the successful and the forbidden requests of a user in
+// audit logs.
 func Requests(user string, auditLogs ...string) (used sets.Set[Rule], forbidden []string, err error) {
 	used = sets.New[Rule]()
 	for _, auditLog := range auditLogs {
 		err := EachRequest(user, auditLog, func(event auditv1.Event) {
 			rule := RuleOf(event)
 			used.Insert(rule)
-			// Quotas and admission refuse with the same code, but not so.
+			// Quotas and admission reject with the same code, but without this annotation.
 			if event.Annotations["authorization.k8s.io/decision"] == "forbid" {
 				forbidden = append(forbidden, fmt.Sprintf("%s (%s/%s, in %s)", rule, event.ObjectRef.Namespace,
 					event.ObjectRef.Name, filepath.Base(auditLog)))
@@ -34,8 +34,8 @@ func Requests(user string, auditLogs ...string) (used sets.Set[Rule], forbidden 
 	return used, forbidden, nil
 }
 
-// EachRequest calls do with each request of a user for a resource that is in an audit log:
-// in the file that is written now, and in those rotated out of it.
+// EachRequest calls do with each request of a user for a resource in an audit log: in the
+// current file, and in the rotated ones.
 func EachRequest(user, auditLog string, do func(auditv1.Event)) error {
 	files, err := filepath.Glob(strings.TrimSuffix(auditLog, ".log") + "*.log")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package leastprivilege reads what the roles in artifacts/rbac allow, and what users did
-// according to audit logs, for tests that compare the two.
+// Package leastprivilege reads the permissions of the roles in artifacts/rbac, and the
+// requests of users in audit logs, for tests that compare the two.
 package leastprivilege
 
 import (
@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rule is a verb and what it may be done to.
+// Rule is a verb and a resource.
 type Rule struct {
 	Verb string
 	schema.GroupResource
 	Subresource string
 }
 
-// String is "patch deployments.apps" or "update websites.example.com/status".
+// String returns "patch deployments.apps" or "update websites.example.com/status".
 func (r Rule) String() string {
 	if r.Subresource == "" {
 		return r.Verb + " " + r.GroupResource.String()
@@ -29,13 +29,13 @@ func (r Rule) String() string {
 	return r.Verb + " " + r.GroupResource.String() + "/" + r.Subresource
 }
 
-// RuleOf returns what a request needs to be allowed to do.
+// RuleOf returns the permission that a request needs.
 func RuleOf(event auditv1.Event) Rule {
 	ref := event.ObjectRef
 	return Rule{event.Verb, schema.GroupResource{Group: ref.APIGroup, Resource: ref.Resource}, ref.Subresource}
 }
 
-// Rules returns what the ClusterRoles and Roles in a file of manifests allow.
+// Rules returns the permissions of the ClusterRoles and Roles in a file of manifests.
 func Rules(file string) (sets.Set[Rule], error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -43,7 +43,7 @@ func Rules(file string) (sets.Set[Rule], error) {
 	}
 	all := sets.New[Rule]()
 	for _, document := range strings.Split(string(data), "\n---\n") {
-		// A Role has the fields of a ClusterRole that matter here.
+		// A Role has the same relevant fields as a ClusterRole.
 		var role rbacv1.ClusterRole
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)

@@ -25,8 +25,8 @@ const (
 // series are the values of a series at each minute, as promtool reads them: "1+2x3" is 1 3 5 7.
 type series map[string]string
 
-// scenarios say what Prometheus has scraped while an alert fires, with the labels and the
-// summary that it has then, and while it does not.
+// scenarios have the series in Prometheus while an alert fires, with its labels and
+// summary, and while it does not.
 var scenarios = map[string]struct {
 	fires, silent series
 	labels        map[string]string
@@ -73,14 +73,14 @@ var scenarios = map[string]struct {
 		summary: "the last snapshot of the embedded etcd failed",
 	},
 	"WebsiteAPIServerErrors": {
-		// Those without a resource are probes of the kubelet.
+		// Requests without a resource are probes of the kubelet.
 		fires: series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+6x90",
 			`apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90",
 			`apiserver_request_total{` + apiserver + `,code="200"}`:                     "0+999x90"},
 		silent: series{
 			`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+1x90",
 			`apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90",
-			// A request for a sync whose wait is over.
+			// This is a request for a sync whose wait has ended.
 			`apiserver_request_total{` + apiserver +
 				`,resource="websites",subresource="sync",verb="CONNECT",code="504"}`: "0+6x90",
 		},
@@ -98,7 +98,7 @@ var scenarios = map[string]struct {
 		summary: "writes of large Websites wait for their budget",
 	},
 	"WebsiteEtcdMemberDown": {
-		// One has no series, as its pod is not scheduled.
+		// One member has no series, as its pod is not scheduled.
 		fires: series{`up{` + etcd + `}`: "1x90", `up{job="website-etcd",pod="website-etcd-1"}`: "1x90"},
 		silent: series{`up{` + etcd + `}`: "1x90", `up{job="website-etcd",pod="website-etcd-1"}`: "1x90",
 			`up{job="website-etcd",pod="website-etcd-2"}`: "1x90"},
@@ -199,14 +199,14 @@ var scenarios = map[string]struct {
 	"WebsitesUnavailable": {
 		fires: series{websites("Available", "False", "ImageUnavailable"): "1x90",
 			websites("Available", "True", "MinimumReplicasAvailable"): "99x90"},
-		// What one user has asked for.
+		// One user has caused these.
 		silent: series{websites("Available", "True", "MinimumReplicasAvailable"): "2x90",
 			websites("Available", "False", "Unschedulable"): "4x90"},
 		labels:  map[string]string{"reason": "ImageUnavailable"},
 		summary: "1 Websites have too few ready pods: ImageUnavailable",
 	},
 	"WebsitesNotReady": {
-		// A tenth of them.
+		// This is a tenth of them.
 		fires: series{websites("Ready", "False", "RepositoryUnreachable"): "6x90",
 			websites("Ready", "False", "NameTaken"): "5x90", websites("Ready", "True", "Serving"): "48x90"},
 		silent: series{
@@ -269,13 +269,13 @@ var scenarios = map[string]struct {
 	},
 }
 
-// latency is a histogram whose requests all took between one second and the limit.
+// latency returns a histogram of requests that all took between one second and the limit.
 func latency(verb, limit string) series {
 	name := `apiserver_request_duration_seconds_bucket{` + apiserver + `,resource="websites",verb="` + verb + `",le="`
 	return series{name + `1"}`: "0x90", name + limit + `"}`: "0+60x90", name + `+Inf"}`: "0+60x90"}
 }
 
-// fsync is a histogram of writes to a disk, which all took half of the limit or more.
+// fsync returns a histogram of writes to a disk, which all took half of the limit or more.
 func fsync(limit string) series {
 	name := `etcd_disk_wal_fsync_duration_seconds_bucket{` + etcd + `,le="`
 	half := map[string]string{"1": "0.5", "0.25": "0.125"}[limit]
@@ -295,8 +295,8 @@ func certificates(mode, state string) string {
 	return `website_controller_host_certificates{` + controller + `,tls_mode="` + mode + `",state="` + state + `"}`
 }
 
-// TestAlerts has promtool check the rules, and evaluate them for an hour and a half while
-// each alert fires, and while it does not.
+// TestAlerts checks the rules with promtool, and evaluates them for an hour and a half
+// while each alert fires, and while it does not.
 func TestAlerts(t *testing.T) {
 	promtool := Program(t, "promtool")
 	rules, file := Rules(t)
@@ -350,8 +350,8 @@ func test(name, alert string, input series, alerts ...any) map[string]any {
 	}
 }
 
-// TestRunbooks finds an entry for each alert where its annotation leads to, with what it
-// means, what to look at and what to do.
+// TestRunbooks: the annotation of each alert links to an entry with its meaning, the
+// diagnosis and the remedy.
 func TestRunbooks(t *testing.T) {
 	data, err := os.ReadFile(framework.Path("docs", "alerts.md"))
 	if err != nil {
@@ -380,7 +380,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestReasons: the rules name reasons that there are.
+// TestReasons: the rules name existing reasons.
 func TestReasons(t *testing.T) {
 	data, err := os.ReadFile(framework.Path("pkg", "apis", "website", "v1beta1", "reasons.go"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package monitoring reads what artifacts/components/monitoring has for Prometheus, and
-// finds Prometheus itself.
+// Package monitoring reads the files for Prometheus in artifacts/components/monitoring,
+// and locates Prometheus itself.
 package monitoring
 
 import (
@@ -45,7 +45,7 @@ func File(name string) string {
 	return framework.Path("artifacts", "components", "monitoring", name)
 }
 
-// Rules returns the alerts, and the file with them as Prometheus reads it.
+// Rules returns the alerts, and the path of the file with them in Prometheus' format.
 func Rules(t *testing.T) (rules []Rule, file string) {
 	t.Helper()
 	var object struct {
@@ -103,10 +103,10 @@ func read(t *testing.T, name string, into any) {
 }
 
 var (
-	// notMetrics are the parts of an expression that have names of other things: strings,
+	// notMetrics are the parts of an expression with other names than metrics': strings,
 	// selectors, ranges, and the labels of a grouping.
 	notMetrics = regexp.MustCompile(`"[^"]*"|\{[^}]*\}|\[[^\]]*\]|\b(?:by|without|on|ignoring)\s*\([^)]*\)`)
-	// identifier is a name with what follows it, which is a parenthesis for a function.
+	// identifier is a name, with the parenthesis that follows the name of a function.
 	identifier = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*\s*\(?`)
 	operators  = []string{"and", "or", "unless", "bool"}
 )

@@ -32,14 +32,14 @@ type Panel struct {
 	} `json:"targets"`
 }
 
-// Series is a part of what Prometheus answers to a query of a panel.
+// Series is a series in Prometheus' response to a query of a panel.
 type Series struct {
 	Labels map[string]string
 	// Points are times in seconds, and values.
 	Points [][2]float64
 }
 
-// The size of a cell of the grid that has 24 columns, and the margins of a panel, in pixels.
+// These are the size of a cell of the grid with 24 columns, and the margins of a panel, in pixels.
 const (
 	cellWidth, cellHeight  = 48, 24
 	gap                    = 6
@@ -50,10 +50,10 @@ const (
 
 var colours = []string{"#3274d9", "#e0752d", "#37872d", "#a352cc", "#c4162a"}
 
-// Picture draws panels as a page, at the places that the dashboard gives them. query returns
-// the series of an expression between two times. It stands in for Grafana, which is no Go
-// module and no package of Debian: the panels, queries, units and legends are those of the
-// dashboard, the style is not.
+// Picture draws panels as a page, at their positions in the dashboard. query returns the
+// series of an expression between two times. It replaces Grafana, which is neither a Go
+// module nor a package of Debian: the panels, queries, units and legends are the
+// dashboard's, the style is not.
 func Picture(title string, panels []Panel, from, to float64,
 	query func(expression string) ([]Series, error)) (string, error) {
 	var b strings.Builder

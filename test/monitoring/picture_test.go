@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every panel is in the picture, with what Prometheus has for it.
+// The picture must contain every panel with its series in Prometheus.
 func TestPicture(t *testing.T) {
 	panels := Panels(t)
 	asked := map[string]bool{}

@@ -19,14 +19,14 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// blackholeTime is how long packets are dropped: longer than kube-apiserver keeps a connection
-// on which nothing is received.
+// blackholeTime is the time during which packets are dropped: longer than kube-apiserver keeps a
+// connection without received data.
 const blackholeTime = 75 * time.Second
 
-// TestBlackhole has the kernel drop the packets of one server after the other, as for a node
-// that is gone, and measures how long requests through kube-apiserver fail. nftables leads
-// connections to the servers, as kube-proxy does, and away from the one that is gone: that is
-// the best that a cluster can do.
+// TestBlackhole makes the kernel drop the packets of one server after the other, as for a failed
+// node, and measures how long requests through kube-apiserver fail. nftables balances connections
+// over the servers, as kube-proxy does, and leaves the failed one out at once, which is the best
+// case in a cluster.
 func TestBlackhole(t *testing.T) {
 	if *replicaTime == 0 {
 		t.Skip("-replica-time runs this test")
@@ -63,7 +63,7 @@ add rule ip robustness service tcp dport %d dnat to 127.0.0.1 : numgen random mo
 	lead(names...)
 	t.Cleanup(func() { nft(t, "delete table ip robustness\n") })
 	for _, name := range names {
-		// New connections, which go past the balancer.
+		// New connections bypass the balancer.
 		lead(names...)
 		if err := r.restartWith(); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,8 @@ add rule ip robustness service tcp dport %d dnat to 127.0.0.1 : numgen random mo
 	}
 }
 
-// requireOwnNetwork skips a test that changes the rules of the network it is in.
+// requireOwnNetwork skips a test that changes the rules of its network namespace, unless it has one
+// of its own.
 func requireOwnNetwork(t *testing.T) {
 	t.Helper()
 	interfaces, err := net.Interfaces()
@@ -119,7 +120,7 @@ func nft(t *testing.T, rules string) {
 	}
 }
 
-// servicePort is where kube-apiserver connects to.
+// servicePort returns the port that kube-apiserver connects to.
 func servicePort(t *testing.T) int32 {
 	t.Helper()
 	client, err := aggregator.NewForConfig(framework.AdminConfig(t))

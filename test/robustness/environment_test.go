@@ -20,12 +20,12 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/load"
 )
 
-// environment is a namespace with load in it, and what faults need to know.
+// environment is a namespace under load, and the clients that faults need.
 type environment struct {
 	t         *testing.T
 	namespace string
 	recorder  *history.Recorder
-	// etcd is a client of all members, members are those of one each.
+	// etcd is a client of all members; members have a client of one member each.
 	etcd    *clientv3.Client
 	members map[string]*clientv3.Client
 	// follower is nil while etcd is being replaced.
@@ -45,7 +45,7 @@ func newEnvironment(t *testing.T, change func(*load.Options)) *environment {
 	connect := func(endpoints ...string) *clientv3.Client {
 		client, err := clientv3.New(clientv3.Config{
 			Endpoints: endpoints, TLS: config, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
-			// Of a member that is stopped, no connection is closed.
+			// The connections of a stopped member are not closed.
 			DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		})
 		if err != nil {
@@ -80,7 +80,7 @@ func newEnvironment(t *testing.T, change func(*load.Options)) *environment {
 	return e
 }
 
-// follow returns what records etcd's own history from now on, once it is started.
+// follow returns a Follower that records etcd's own history once it is started.
 func (e *environment) follow() *load.Follower {
 	e.t.Helper()
 	var err error
@@ -107,7 +107,7 @@ func (e *environment) finish() *history.History {
 	e.t.Helper()
 	last, err := e.load.Finish(context.Background())
 	if err != nil {
-		// What was recorded is worth checking still.
+		// The recorded history is checked nevertheless.
 		e.t.Errorf("stalled: %v", err)
 	}
 	framework.WaitFor(e.t, "etcd has reported all changes", func(context.Context) error {
@@ -121,8 +121,8 @@ func (e *environment) finish() *history.History {
 
 func process(name string) *devcluster.Process { return framework.Cluster.Process(name) }
 
-// waitReady waits until all servers and members are as before a fault, and clients reach
-// them through kube-apiserver.
+// waitReady waits until all servers and members are ready, and clients reach them
+// through kube-apiserver.
 func (e *environment) waitReady() {
 	e.t.Helper()
 	framework.WaitFor(e.t, "everything is ready", func(ctx context.Context) error {
@@ -156,7 +156,7 @@ func (e *environment) lists(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// leader is the name of the leading member of etcd.
+// leader returns the name of the leading member of etcd.
 func (e *environment) leader(ctx context.Context) (name string, err error) {
 	for name, member := range e.members {
 		asking, cancel := context.WithTimeout(ctx, time.Second)

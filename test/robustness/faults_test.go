@@ -18,16 +18,16 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// fault is something that goes wrong. It ends with everything as before.
+// fault is a failure that is injected. At its end, everything is as before.
 type fault struct {
 	name   string
 	inject func(*run) error
-	// refuses is set if servers are meant to answer nothing but 503 meanwhile.
+	// refuses is set if servers are expected to respond with 503 only.
 	refuses bool
-	// stalls is set if requests wait for what is paused, so that few are answered in the
-	// short time that it is.
+	// stalls is set if requests wait for a paused process, so that few are answered during the
+	// short pause.
 	stalls bool
-	// long faults are in the long form only: the short one has another that includes them.
+	// long is set for faults of the long form only: the short form has another one that includes them.
 	long bool
 }
 
@@ -64,7 +64,7 @@ func (r *run) kill(name string) error {
 	return p.WaitReady(r.t.Context())
 }
 
-// pause stops a process as a machine without CPU time does: nothing is closed.
+// pause stops a process as a machine without CPU time does: no connection is closed.
 func (r *run) pause(name string) error {
 	p := process(name)
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
@@ -82,7 +82,7 @@ func killLeader(r *run) error {
 	return r.kill(leader)
 }
 
-// moveLeader has every member lead in turn.
+// moveLeader makes every member the leader in turn.
 func moveLeader(r *run) error {
 	for range etcdMembers {
 		leader, err := r.leader(r.t.Context())
@@ -116,10 +116,10 @@ func blackhole(r *run) error {
 	return nil
 }
 
-// goawayChance is the highest that servers accept.
+// goawayChance is the highest chance that servers accept.
 const goawayChance = "--goaway-chance=0.02"
 
-// goawayStorm has servers end connections again and again.
+// goawayStorm makes servers close connections frequently.
 func goawayStorm(r *run) error {
 	if err := r.restartWith(goawayChance); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *run) restartWith(args ...string) error {
 	for name := range framework.Cluster.WebsiteAPIServers() {
 		p := process(name)
 		p.SetExtraArgs(args...)
-		// Killed: that is quicker.
+		// The server is killed, which is faster.
 		if err := errors.Join(p.Kill(r.t.Context()), p.Start(r.t.Context())); err != nil {
 			return err
 		}
@@ -145,15 +145,15 @@ func (r *run) restartWith(args ...string) error {
 	return nil
 }
 
-// compact drops etcd's history, and rewrites the databases.
+// compact compacts etcd's history, and defragments the databases.
 func compact(r *run) error {
 	current, err := r.etcd.Get(r.t.Context(), "ready")
 	if err != nil {
 		return err
 	}
-	// What the test has not received yet would be lost for it.
+	// The test would lose changes that it has not received yet.
 	revision := current.Header.Revision
-	framework.WaitFor(r.t, "the test has received what is compacted", func(context.Context) error {
+	framework.WaitFor(r.t, "the test has received the changes to compact", func(context.Context) error {
 		if !r.recorder.HasChange(revision) {
 			return errors.New("not yet")
 		}
@@ -210,7 +210,7 @@ func closeAndOpen(r *run) error {
 	return put(strings.Fields(configMap.Data["nonces"])[0])
 }
 
-// waitClosed waits until all servers refuse requests because of their store.
+// waitClosed waits until all servers reject requests because of their store.
 func (r *run) waitClosed() {
 	r.t.Helper()
 	framework.WaitFor(r.t, "all servers are closed", func(ctx context.Context) error {
@@ -228,7 +228,7 @@ func (r *run) waitClosed() {
 	})
 }
 
-// refused are operations that a closed server has answered.
+// refused reports whether a closed server has rejected an operation.
 func refused(o *history.Operation) bool {
 	return o.Outcome != history.Unknown || strings.Contains(o.Error, "the server is closed")
 }

@@ -1,11 +1,11 @@
-// Package robustness tests that website-apiserver keeps what Kubernetes promises its
-// clients while servers, members of etcd and the network between them fail. It records what
-// many clients do and see through a real kube-apiserver, and what etcd stores meanwhile, and
-// package check compares both.
+// Package robustness tests that website-apiserver keeps Kubernetes' guarantees to its clients
+// during failures of servers, members of etcd and the network between them. It records the
+// operations of many clients through a real kube-apiserver and the changes in etcd, and package
+// check compares both.
 //
 // All tests share a cluster with two website-apiservers over three members of etcd, without
-// website-controller: every change is one that a test has asked for. They run one after the
-// other, because each of them ends or stops components.
+// website-controller: every change is caused by a test. The tests run one after the other, because
+// each of them ends or stops components.
 package robustness
 
 import (
@@ -32,22 +32,22 @@ const (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Connections to members that faults end are no news.
+	// Failed connections to members are expected.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	framework.Main(m, framework.Options{Name: "robustness", Cluster: &devcluster.Options{
 		Node: devcluster.NodeSimulated, WithoutController: true,
 		ExternalEtcd: true, WebsiteEtcdMembers: etcdMembers, APIServers: apiServers,
-		// As the documentation of several replicas has it.
+		// The documentation recommends this for several replicas.
 		APIServerArgs: []string{"--shutdown-delay-duration=2s"},
 	}})
 }
 
-// thorough returns whether faults are injected again and again, on a machine that has time
-// for it: then the rates of requests have an absolute minimum.
+// thorough reports whether faults are injected repeatedly, on a dedicated machine: then the rates
+// of requests have an absolute minimum.
 func thorough() bool { return *faultTime > 0 }
 
-// calmTime is how long the load runs before a fault and after it, holdTime how long a fault
-// lasts at least.
+// calmTime is the duration of the load before a fault and after it, holdTime the least duration of
+// a fault.
 func calmTime() time.Duration {
 	if thorough() {
 		return 5 * time.Second
@@ -55,8 +55,8 @@ func calmTime() time.Duration {
 	return 1500 * time.Millisecond
 }
 
-// pauseTime is how long a process stays paused. The servers give up connections to a member of
-// etcd that does not answer after 15 seconds.
+// pauseTime is the duration of a pause. The servers close connections to an unresponsive member of
+// etcd after 15 seconds.
 func pauseTime() time.Duration {
 	if thorough() {
 		return 30 * time.Second

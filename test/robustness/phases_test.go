@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// minimumRate is how many requests per second are answered before, during and after
-	// each fault. Fewer prove little.
+	// minimumRate is the least number of answered requests per second before, during and after each
+	// fault. Fewer prove little.
 	minimumRate = 100
 	// slowShare replaces it in the short form, as a share of the rate before the fault: a
 	// loaded machine must not fail the test.
@@ -51,8 +51,7 @@ const (
 	after  = "after"
 )
 
-// served are operations that were done, or refused for a reason that the server knows from
-// the store.
+// served reports whether an operation was executed, or rejected for a reason from the store.
 func served(o *history.Operation) bool { return o.Outcome != history.Unknown }
 
 // measure adds a part of the run to a phase.
@@ -74,7 +73,7 @@ func (r *run) calm(d time.Duration) {
 	}
 }
 
-// verdict is what a run has found.
+// verdict is the result of a run.
 type verdict struct {
 	Fault      string             `json:"fault"`
 	Rates      map[string]float64 `json:"requestsPerSecond"`
@@ -88,7 +87,7 @@ type verdict struct {
 	Violations []check.Violation  `json:"violations"`
 }
 
-// judge checks the history, fails the test if a promise is broken, and writes the report.
+// judge checks the history, fails the test if a guarantee is violated, and writes the report.
 func (r *run) judge(t *testing.T, fault fault) {
 	t.Helper()
 	h := r.finish()
@@ -120,7 +119,8 @@ func (r *run) judge(t *testing.T, fault fault) {
 	}
 	minimum := float64(minimumRate)
 	if !thorough() {
-		// At least one: otherwise a load that has hardly worked before would show nothing.
+		// The minimum is at least 1: otherwise a load that hardly worked before the fault would
+		// prove nothing.
 		minimum = max(1, min(minimum, slowShare*v.Rates[before]))
 	}
 	for name, rate := range v.Rates {
@@ -129,7 +129,7 @@ func (r *run) judge(t *testing.T, fault fault) {
 		}
 	}
 	t.Logf("requests per second: %.0f before, %.0f during, %.0f after the fault; operations: %v; %d changes, %d events "+
-		"and %d bookmarks in %d watches, of which %d ended with an error",
+		"and %d bookmarks in %d watches, %d of them ended with an error",
 		v.Rates[before], v.Rates[during], v.Rates[after], v.Operations, v.Changes, v.Events, v.Bookmarks,
 		v.Watches, v.Expired)
 	if !thorough() && !t.Failed() {
@@ -140,7 +140,7 @@ func (r *run) judge(t *testing.T, fault fault) {
 	}
 }
 
-// report writes what a run has recorded and found.
+// report writes the history and the result of a run.
 func report(fault string, v verdict, h *history.History) error {
 	dir := framework.Path("_artifacts", "robustness", fault)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -164,7 +164,7 @@ func report(fault string, v verdict, h *history.History) error {
 	if err != nil {
 		return fmt.Errorf("writing the history: %w", err)
 	}
-	defer lines.Close() //nolint:errcheck // Closed below as well.
+	defer lines.Close() //nolint:errcheck // Its error is checked below.
 	if err := h.Write(lines); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func report(fault string, v verdict, h *history.History) error {
 	if err != nil {
 		return fmt.Errorf("writing the picture: %w", err)
 	}
-	defer picture.Close() //nolint:errcheck // Closed below as well.
+	defer picture.Close() //nolint:errcheck // Its error is checked below.
 	if err := check.Picture(h, name, name != "", picture); err != nil {
 		return err
 	}

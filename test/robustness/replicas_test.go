@@ -24,28 +24,28 @@ import (
 var replicaTime = flag.Duration("replica-time", 0, "how long replicas write around each event; 0: seconds")
 
 const (
-	// outageLimit bounds the time in which requests fail because of an event.
+	// outageLimit bounds the time of failing requests after an event.
 	outageLimit = 2 * time.Second
-	// loadedMachine is how much slower a machine may be that runs all tests.
+	// loadedMachine is the factor for a machine that runs all tests.
 	loadedMachine = 5
-	// spreadLimit bounds the requests of the busiest server over those of the idlest one,
+	// spreadLimit bounds the ratio of requests between the busiest server and the idlest one,
 	// within spreadTime.
 	spreadLimit = 1.5
 	spreadTime  = 5 * time.Minute
-	// wantedWrites is how many writes per second are acknowledged around each event.
+	// wantedWrites is the number of acknowledged writes per second around each event.
 	wantedWrites = 200
 )
 
 // TestReplicas ends servers and members of etcd one after the other while clients write
-// through kube-apiserver: nothing that was acknowledged is lost, watches miss nothing, and
-// requests fail for moments only.
+// through kube-apiserver: no acknowledged write is lost, watches miss no event, and requests
+// fail only briefly.
 func TestReplicas(t *testing.T) {
 	tests := []struct {
 		name  string
 		event func(r *run) error
-		// lasting events end by themselves only after long.
+		// lasting events do not end by themselves soon.
 		lasting bool
-		// long events are in the long form only: TestRobustness has them in the short one.
+		// long is set for events of the long form only: in the short form, TestRobustness has them.
 		long bool
 	}{
 		{name: "rolling restart", event: func(r *run) error {
@@ -72,7 +72,7 @@ func TestReplicas(t *testing.T) {
 			name := anyOf(framework.Cluster.WebsiteAPIServers())
 			framework.Cluster.Balancer().CutOff(name)
 			defer framework.Cluster.Balancer().Reconnect(name)
-			// kube-apiserver notices after 45 seconds that a connection is dead.
+			// kube-apiserver detects a dead connection after 45 seconds.
 			r.calm(time.Minute)
 			return nil
 		}},
@@ -147,11 +147,11 @@ func slowestOf(h *history.History, from, to int64) time.Duration {
 	return time.Duration(slowest)
 }
 
-// objects are the parts of messages that name the object or the connection of a request.
+// objects matches the object or the connection in error messages.
 var objects = regexp.MustCompile(`\((get|put|post|patch|delete) [^)]*\)|[A-Z][a-z]+ "https://[^"]*":|stream ID ` +
 	`[0-9]+; |tcp [0-9.:>-]+ `)
 
-// failures are the messages of requests that failed, and how many have each.
+// failures counts the failed requests by message.
 func failures(h *history.History) map[string]int {
 	messages := map[string]int{}
 	for i := range h.Operations {
@@ -162,7 +162,7 @@ func failures(h *history.History) map[string]int {
 	return messages
 }
 
-// writeRate is how many writes per second were acknowledged up to a moment.
+// writeRate returns the number of acknowledged writes per second up to a moment.
 func writeRate(h *history.History, to int64) float64 {
 	n := 0
 	for i := range h.Operations {
@@ -173,8 +173,8 @@ func writeRate(h *history.History, to int64) float64 {
 	return float64(n) / time.Duration(to).Seconds()
 }
 
-// spread has servers end connections, so that kube-apiserver, which uses one at a time, uses
-// all servers. It also measures the price.
+// spread makes servers close connections, so that kube-apiserver, which uses one connection at a
+// time, uses all servers. It also measures the cost.
 func spread(t *testing.T) {
 	r := newReplicaRun(t)
 	if err := r.restartWith("--goaway-chance=0.005"); err != nil {
@@ -206,7 +206,8 @@ func spread(t *testing.T) {
 	}
 }
 
-// requests returns how many requests for Websites each server has answered, but for watches.
+// requests returns the number of requests for Websites that each server has answered, except
+// for watches.
 func (r *run) requests() map[string]float64 {
 	r.t.Helper()
 	requests := map[string]float64{}

@@ -22,8 +22,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// restore goes back to a snapshot that was taken under load, as docs/backup.md has it. What was
-// written since is undone; the checks know that from the history.
+// restore restores a snapshot that was taken under load, as documented in docs/backup.md. Later
+// writes are undone, and the checks read that from the history.
 func restore(r *run) error {
 	ctx := r.t.Context()
 	owners := r.newOwners()
@@ -46,7 +46,7 @@ func restore(r *run) error {
 			return err
 		}
 	}
-	// They need each other to become ready.
+	// The members need each other to become ready.
 	for name := range r.members {
 		if err := process(name).Start(ctx); err != nil {
 			return err
@@ -71,8 +71,7 @@ func restore(r *run) error {
 	return nil
 }
 
-// storeCommand runs "website-apiserver store" with the flags by which the servers find the
-// store.
+// storeCommand runs "website-apiserver store" with the servers' flags for the store.
 func storeCommand(ctx context.Context, args ...string) (output string, err error) {
 	server := process(anyOf(framework.Cluster.WebsiteAPIServers())).Args()
 	for _, arg := range server[1:] {
@@ -99,9 +98,8 @@ func takeSnapshot(ctx context.Context, path string) (revision int64, err error) 
 	return strconv.ParseInt(found[1], 10, 64)
 }
 
-// stopEtcd kills all members when the test has received everything that they have stored.
-// Servers are paused meanwhile: what etcd acknowledges, but the test does not know, could not
-// be told from what is lost.
+// stopEtcd kills all members once the test has received all their changes. Servers are paused
+// meanwhile: a write that etcd acknowledges after that could not be distinguished from a lost one.
 func (r *run) stopEtcd() (err error) {
 	for name := range framework.Cluster.WebsiteAPIServers() {
 		p := process(name)
@@ -125,7 +123,7 @@ func (r *run) stopEtcd() (err error) {
 	return nil
 }
 
-// waitUnchanged waits until etcd has written what servers requested before they were paused: a
+// waitUnchanged waits until etcd has written all requests that servers sent before the pause: a
 // request that a member has not read yet, or forwards to the leader, is written after a marker.
 func (r *run) waitUnchanged() error {
 	const want = 10
@@ -146,7 +144,7 @@ func (r *run) waitUnchanged() error {
 	})
 }
 
-// restoreMember replaces the data of a member that does not run.
+// restoreMember replaces the data of a stopped member.
 func restoreMember(ctx context.Context, name, snapshot string) error {
 	args, dir := []string{"store", "restore"}, ""
 	for _, arg := range process(name).Args()[1:] {
@@ -168,8 +166,8 @@ func restoreMember(ctx context.Context, name, snapshot string) error {
 	return nil
 }
 
-// owners are Websites with an object that each owns, which the garbage collector deletes when
-// its owner is gone. They are in a namespace without load.
+// owners are Websites with one owned object each, which the garbage collector deletes with its
+// owner. They are in a namespace without load.
 type owners struct {
 	*run
 	namespace string
@@ -200,24 +198,24 @@ func (o *owners) create(name string) *corev1.ConfigMap {
 	return owned
 }
 
-// mustHave fails the test if an owned object is gone or going.
+// mustHave fails the test if an owned object is deleted or being deleted.
 func (o *owners) mustHave(owned ...*corev1.ConfigMap) {
 	o.t.Helper()
 	for _, want := range owned {
 		got, err := o.clients.Kubernetes.CoreV1().ConfigMaps(o.namespace).Get(o.t.Context(), want.Name, metav1.GetOptions{})
 		switch {
 		case err != nil:
-			o.t.Errorf("what Website %s owns: %v", want.Name, err)
+			o.t.Errorf("the object of Website %s: %v", want.Name, err)
 		case got.UID != want.UID || got.DeletionTimestamp != nil:
-			o.t.Errorf("what Website %s owns was deleted", want.Name)
+			o.t.Errorf("the object of Website %s was deleted", want.Name)
 		}
 	}
 }
 
-// waitGone waits until the garbage collector has deleted what an undone Website owned.
+// waitGone waits until the garbage collector has deleted the object of an undone Website.
 func (o *owners) waitGone(owned *corev1.ConfigMap) {
 	o.t.Helper()
-	framework.WaitFor(o.t, "what Website "+owned.Name+" owned is deleted, as was accepted",
+	framework.WaitFor(o.t, "the object of Website "+owned.Name+" is deleted, as was accepted",
 		func(ctx context.Context) error {
 			_, err := o.clients.Kubernetes.CoreV1().ConfigMaps(o.namespace).Get(ctx, owned.Name, metav1.GetOptions{})
 			if err == nil {

@@ -26,14 +26,14 @@ func injectUnderLoad(t *testing.T, fault fault) {
 	if fault.refuses {
 		r.answers = refused
 	}
-	// The first requests make connections.
+	// The first requests open connections.
 	r.calm(calmTime() / 3)
 	r.measure(before, func() { r.calm(calmTime()) })
 	start, reported := time.Now(), time.Now()
 	for round := 1; ; round++ {
 		var err error
 		if fault.refuses {
-			// It measures itself, as servers close and open within seconds.
+			// The fault measures itself, as servers close and open within seconds.
 			err = fault.inject(r)
 		} else {
 			r.measure(during, func() { err = fault.inject(r) })

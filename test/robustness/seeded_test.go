@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// seededTime is how long a proxy is broken.
+	// seededTime is the time during which a proxy is broken.
 	seededTime = 4 * time.Second
-	// seededAttempts is how often that is repeated if nothing is noticed: a slow machine
-	// makes too few requests for a bug that shows when clients meet.
+	// seededAttempts is the number of attempts until a bug is detected: a slow machine makes too few
+	// requests for a bug that requires concurrent clients.
 	seededAttempts = 5
 )
 
-// TestSeededBugs puts a proxy with a bug between the load and the servers. Each bug is
-// noticed by the check that is made for it, and none without a bug.
+// TestSeededBugs puts a proxy with a bug between the load and the servers. Each bug is detected by
+// its check, and no violation is reported without a bug.
 func TestSeededBugs(t *testing.T) {
 	tests := map[seeded.Bug]string{
 		seeded.None:            "",
@@ -61,7 +61,7 @@ func TestSeededBugs(t *testing.T) {
 	}
 }
 
-// breakPromises runs load through a proxy with a bug, and returns what the checks find.
+// breakPromises runs load through a proxy with a bug, and returns the violations.
 func breakPromises(t *testing.T, bug seeded.Bug) []check.Violation {
 	t.Helper()
 	proxy, err := seeded.NewProxy(framework.AdminConfig(t), bug)
@@ -71,7 +71,7 @@ func breakPromises(t *testing.T, bug seeded.Bug) []check.Violation {
 	t.Cleanup(proxy.Close)
 	e := newEnvironment(t, func(o *load.Options) {
 		o.Targets = map[string]*rest.Config{history.Balanced: proxy.Config()}
-		// Watches resume often, and writers meet.
+		// Watches resume often, and writers conflict.
 		o.WatchTime, o.Websites, o.Rate = time.Second, 4, float32(*loadRate)/4
 	})
 	r := &run{environment: e}

@@ -25,22 +25,22 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// later is a number of Websites, those from all on of which a snapshot does not have.
+// later is a number of Websites. A snapshot lacks those from all on.
 const later = all + 10
 
-// etcdOfADrill is the etcd of a cluster, which is lost.
+// etcdOfADrill is the etcd of a cluster, which loses its data.
 type etcdOfADrill struct {
 	*environment
-	// stop and start stop and start etcd, with the server if that has it embedded.
+	// stop and start stop and start etcd, together with the server if it is embedded.
 	stop, start func()
-	// dataDir is etcd's.
+	// dataDir is etcd's data directory.
 	dataDir string
-	// restoreFlags are those of "store restore".
+	// restoreFlags are the flags of "store restore".
 	restoreFlags []string
 }
 
-// TestBackupOfTheEmbeddedEtcd restores a snapshot, an export and the snapshot of another
-// cluster, under live informers and load.
+// TestBackupOfTheEmbeddedEtcd restores a snapshot, an export and the snapshot of another cluster,
+// with running informers and load.
 func TestBackupOfTheEmbeddedEtcd(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{})
@@ -53,7 +53,7 @@ func TestBackupOfTheEmbeddedEtcd(t *testing.T) {
 	}
 	d.createAndReconcile(t, 0, all)
 	t.Run("scheduled", func(t *testing.T) {
-		// The first one was due at the start of the server.
+		// The first snapshot is due at the start of the server.
 		framework.WaitFor(t, "the server has taken a snapshot", func(context.Context) error {
 			found, err := filepath.Glob(filepath.Join(e.WebsiteDataDir(), "snapshots", "*.db"))
 			if err == nil && len(found) != 1 {
@@ -83,7 +83,7 @@ func TestBackupOfTheEmbeddedEtcd(t *testing.T) {
 	})
 }
 
-// TestBackupOfAnExternalEtcd does so under a server that is not restarted.
+// TestBackupOfAnExternalEtcd does the same without a restart of the server.
 func TestBackupOfAnExternalEtcd(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{ExternalEtcd: true})
@@ -92,7 +92,7 @@ func TestBackupOfAnExternalEtcd(t *testing.T) {
 		environment: e,
 		stop: func() {
 			t.Helper()
-			// Asked to end, etcd waits for the watches of its clients.
+			// On SIGTERM, etcd would wait for the watches of its clients.
 			if err := etcd.Kill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestBackupOfAnExternalEtcd(t *testing.T) {
 	}
 }
 
-// mustRun runs a command about the store, and returns what it prints.
+// mustRun runs a command on the store, and returns its output.
 func (d *etcdOfADrill) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	output, err := d.offlineStoreCommand(t.Context(), d.Process("website-apiserver"), args...)
@@ -127,8 +127,8 @@ func (d *etcdOfADrill) mustRun(t *testing.T, args ...string) string {
 	return output
 }
 
-// runCronJob sends the examples to kube-apiserver, and runs the command of the CronJob twice with the
-// etcd of this cluster.
+// runCronJob validates the examples at kube-apiserver, and runs the command of the CronJob twice
+// with the etcd of this cluster.
 func (d *etcdOfADrill) runCronJob(t *testing.T) {
 	restore, err := os.ReadFile(framework.Path("artifacts", "examples", "backup", "restore-member.yaml"))
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *etcdOfADrill) runCronJob(t *testing.T) {
 	}
 }
 
-// mustHaveMetric fails unless the metrics of the server have these lines.
+// mustHaveMetric fails the test unless the metrics of the server have these lines.
 func (d *etcdOfADrill) mustHaveMetric(t *testing.T, lines ...string) {
 	t.Helper()
 	config := *d.config
@@ -202,7 +202,7 @@ func (d *etcdOfADrill) lose(t *testing.T) {
 	}
 }
 
-// accept has the servers open with the store that they have.
+// accept makes the servers accept their current store.
 func (d *etcdOfADrill) accept(t *testing.T) {
 	t.Helper()
 	output, err := d.storeCommand(t.Context(), d.Process("website-apiserver"), "accept")
@@ -212,7 +212,7 @@ func (d *etcdOfADrill) accept(t *testing.T) {
 	t.Logf("website-apiserver store accept\n%s", output)
 }
 
-// restore goes back to a snapshot that was taken under load.
+// restore restores a snapshot that was taken under load.
 func (d *etcdOfADrill) restore(t *testing.T) {
 	server, url := d.Process("website-apiserver"), d.WebsiteAPIServerURL()
 	client := d.websites.WebsiteV1beta1().Websites(namespace)
@@ -223,7 +223,7 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 		t.Errorf("\"store snapshot\" printed %s, want %d Websites", output, all)
 	}
 	d.createAndReconcile(t, all, later)
-	// The snapshot has it still.
+	// The snapshot still has this Website.
 	const deleted = 1
 	if err := client.Delete(t.Context(), websiteName(deleted), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -256,9 +256,9 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 	d.accept(t)
 	d.opens(t, all)
 
-	// With consent.
+	// The operator has accepted their deletion.
 	maps.DeleteFunc(children, func(_ types.UID, c child) bool { return c.index(t) >= all })
-	framework.WaitFor(t, "the children are those of the restored Websites", func(ctx context.Context) error {
+	framework.WaitFor(t, "only the restored Websites have children", func(ctx context.Context) error {
 		got, err := d.children(ctx)
 		if err != nil {
 			return err
@@ -331,7 +331,7 @@ func (d *etcdOfADrill) importExport(t *testing.T) {
 	if after := d.uids(t); !maps.Equal(before, after) {
 		t.Errorf("the UIDs are %v, want %v", after, before)
 	}
-	// The controller has gone through all Websites once this one has its children.
+	// The controller has reconciled all Websites once this one has its children.
 	d.createAndReconcile(t, all, all+1)
 	if err := client.Delete(t.Context(), websiteName(all), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -345,7 +345,7 @@ func (d *etcdOfADrill) importExport(t *testing.T) {
 	}
 }
 
-// versions are the resource versions of all children.
+// versions returns the resource versions of all children.
 func (e *environment) versions(t *testing.T) map[types.UID]string {
 	t.Helper()
 	versions := map[types.UID]string{}
@@ -363,7 +363,7 @@ func (e *environment) versions(t *testing.T) map[types.UID]string {
 	return versions
 }
 
-// uids are those of all Websites.
+// uids returns the UIDs of all Websites.
 func (e *environment) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
 	list, err := e.websites.WebsiteV1beta1().Websites(namespace).List(t.Context(), metav1.ListOptions{})
@@ -377,10 +377,10 @@ func (e *environment) uids(t *testing.T) map[string]types.UID {
 	return uids
 }
 
-// foreignSnapshot is one of a store that another cluster was served from.
+// foreignSnapshot returns a snapshot of the store of another cluster.
 func foreignSnapshot(t *testing.T, e *environment) string {
 	t.Helper()
-	dataDir, err := os.MkdirTemp("/tmp", "websites-") // Short, for the sake of the socket in it.
+	dataDir, err := os.MkdirTemp("/tmp", "websites-") // The path is short, as it contains a Unix socket.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func foreignSnapshot(t *testing.T, e *environment) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer etcd.Close() //nolint:errcheck // It has served its purpose.
+	defer etcd.Close() //nolint:errcheck // The snapshot is complete by then.
 	endpoint, err := embeddedetcd.Endpoint(dataDir)
 	if err != nil {
 		t.Fatal(err)
@@ -398,7 +398,7 @@ func foreignSnapshot(t *testing.T, e *environment) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close() //nolint:errcheck // Every write was answered.
+	defer client.Close() //nolint:errcheck // All responses have arrived by then.
 	if _, err := client.Put(t.Context(), "/registry/website-apiserver/store",
 		`{"identity":"theirs","nonce":"theirs"}`); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 
 const websitesPath = "/apis/mycontroller.nevermosby.io/v1beta1/namespaces/" + namespace + "/websites"
 
-// closedRequests are one of each kind. In both versions, with every subresource.
+// closedRequests has a request of each kind, in both versions and with every subresource.
 var closedRequests = []struct{ method, path, contentType, body string }{
 	{http.MethodGet, websitesPath, "", ""},
 	{http.MethodGet, websitesPath + "?resourceVersion=0", "", ""},
@@ -53,15 +53,15 @@ var closedRequests = []struct{ method, path, contentType, body string }{
 	{http.MethodDelete, websitesPath, "", ""},
 }
 
-// closed waits until the server is closed for a reason, and fails if a request for
-// Websites gets any other answer than 503 before the time is over.
+// closed waits until the server is closed for a reason, and fails if a request for Websites then
+// gets any other status than 503 during the given time.
 func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reason string, duration time.Duration) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(e.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A closed server answers at once, also what it was asked before.
+	// A closed server answers at once, also requests that it received before.
 	client.Timeout = 20 * time.Second
 	framework.WaitFor(t, "the server is closed because of "+reason, func(ctx context.Context) error {
 		return e.refused(ctx, t, client, websitesPath, reason)
@@ -89,7 +89,7 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 					response.Header.Get("Retry-After"), body)
 			}
 		}
-		// The next round of requests; GC has had its chances in between.
+		// The garbage collector runs between two rounds of requests.
 		select {
 		case <-t.Context().Done():
 			t.Fatal(t.Context().Err())
@@ -99,9 +99,9 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 	e.saysWhy(t, server, url, reason)
 }
 
-// endedByReplica reports whether kube-apiserver answered, because a replica of website-apiserver ended the
-// connection: a replica that has lost its store leads clients to another one while it knows of one, and the
-// proxy does not repeat requests with a body.
+// endedByReplica reports whether kube-apiserver answered because a replica of website-apiserver
+// closed the connection: a replica that has lost its store redirects clients to another one while
+// it knows of one, and the proxy does not repeat requests with a body.
 func endedByReplica(code int, body string) bool {
 	return code == http.StatusServiceUnavailable && strings.Contains(body, "error trying to reach service") &&
 		(strings.Contains(body, "GOAWAY") || strings.Contains(body, "cannot rewind body after connection loss"))
@@ -129,14 +129,14 @@ func (e *environment) refused(ctx context.Context, t *testing.T, client *http.Cl
 	return nil
 }
 
-// saysWhy checks that everything but Websites is served by a closed server, and
-// that an operator learns why they are not.
+// saysWhy checks that a closed server serves everything but Websites, and reports the reason
+// to operators.
 func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, reason string) {
 	t.Helper()
 	ctx := t.Context()
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for _, path := range []string{"/readyz", "/livez"} {
-		// A replica is not ready while it takes another one for open, which is closed as well some seconds later.
+		// A replica is unready while it regards another one as open, which closes some seconds later.
 		framework.WaitFor(t, path+" is answered while closed", func(context.Context) error {
 			response, err := insecure.Get(url + path)
 			if err != nil {
@@ -201,7 +201,7 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 		}
 		return nil
 	})
-	// As operators do, on the machine of the server.
+	// The command runs on the server's machine, as for operators.
 	output, err := e.storeCommand(ctx, server, "check")
 	if err == nil || !strings.Contains(output, "store that the cluster was served from: ") ||
 		!strings.Contains(output, "this store: ") {
@@ -215,8 +215,8 @@ func (e *environment) storeCommand(ctx context.Context, server *devcluster.Proce
 	return e.offlineStoreCommand(ctx, server, command, "--kubeconfig="+e.Kubeconfig())
 }
 
-// offlineStoreCommand runs "website-apiserver store" with the flags by which a server
-// finds its store, and without the host cluster.
+// offlineStoreCommand runs "website-apiserver store" with a server's flags for the store, and
+// without the host cluster.
 func (e *environment) offlineStoreCommand(ctx context.Context, server *devcluster.Process,
 	args ...string) (string, error) {
 	for _, arg := range server.Args()[1:] {
@@ -225,7 +225,7 @@ func (e *environment) offlineStoreCommand(ctx context.Context, server *devcluste
 		}
 	}
 	cmd := exec.CommandContext(ctx, server.Args()[0], append([]string{"store"}, args...)...)
-	// Two buffers: a warning in one would be in the middle of a line.
+	// The output is read separately, as a warning in it would break a line.
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -21,8 +21,8 @@ const (
 	all  = 50
 )
 
-// TestEmptyStoreAndARestartedGarbageCollector gives a website-apiserver with an embedded
-// etcd an empty data directory. A garbage collector that starts over knows no owner.
+// TestEmptyStoreAndARestartedGarbageCollector gives a website-apiserver with an embedded etcd an
+// empty data directory. A restarted garbage collector has cached no owners.
 func TestEmptyStoreAndARestartedGarbageCollector(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{})
@@ -37,13 +37,13 @@ func TestEmptyStoreAndARestartedGarbageCollector(t *testing.T) {
 		if err := manager.WaitReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// It waits up to 30 seconds for its caches.
+		// The garbage collector waits up to 30 seconds for its caches.
 		e.closed(t, server, url, "StoreEmpty", 30*time.Second+closedTime)
 	})
 }
 
-// replaceData has website-apiserver started with what prepare makes of an empty data
-// directory, has check prove that it is closed, and brings the right directory back.
+// replaceData starts website-apiserver with an empty data directory that prepare fills, checks by
+// check that the server is closed, and restores the right directory.
 func (e *environment) replaceData(t *testing.T, children map[types.UID]child, prepare func(data string), check func()) {
 	t.Helper()
 	server, dataDir := e.Process("website-apiserver"), e.WebsiteDataDir()
@@ -64,8 +64,8 @@ func (e *environment) replaceData(t *testing.T, children map[types.UID]child, pr
 	e.unharmed(t, children)
 }
 
-// TestEmbeddedStoreIsReplaced gives a website-apiserver with an embedded etcd one
-// wrong data directory after the other, under 50 Websites.
+// TestEmbeddedStoreIsReplaced gives a website-apiserver with an embedded etcd one wrong data
+// directory after the other, with 50 Websites.
 func TestEmbeddedStoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{})
@@ -162,7 +162,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		mustStop(t, server) // It records the store.
+		mustStop(t, server) // Its start has recorded the store.
 		current, err := configMaps.Get(t.Context(), "website-store", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestExternalStoreIsReplaced replaces the etcd behind running servers, which are
-// not restarted: by an empty one, and by an older copy of itself.
+// TestExternalStoreIsReplaced replaces the etcd behind running servers, which are not restarted: by
+// an empty one, and by an older copy of itself.
 func TestExternalStoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{ExternalEtcd: true})
@@ -29,7 +29,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	dataDir := e.WebsiteEtcdDataDir()
-	// Killed: asked to end, etcd waits for the watches of its clients.
+	// On SIGTERM, etcd would wait for the watches of its clients.
 	stop := func() {
 		t.Helper()
 		if err := etcd.Kill(t.Context()); err != nil {
@@ -87,8 +87,8 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 	}
 }
 
-// observe watches and lists Websites at a server until the returned function is
-// called. No Website may be reported as deleted, and no list may lack one.
+// observe watches and lists Websites at a server until the returned function is called. No Website
+// may be reported as deleted, and every list must be complete.
 func (e *environment) observe(t *testing.T, host string, count int) (finish func()) {
 	t.Helper()
 	config := *e.config

@@ -42,7 +42,7 @@ func (o *original) importCommand(ctx context.Context, command string) *exec.Cmd 
 	return exec.CommandContext(ctx, o.server.Args()[0], args...)
 }
 
-// mustImport runs a command, and returns what it prints.
+// mustImport runs a command, and returns its output.
 func (o *original) mustImport(t *testing.T, command string) string {
 	t.Helper()
 	output, err := o.importCommand(t.Context(), command).CombinedOutput()
@@ -53,7 +53,7 @@ func (o *original) mustImport(t *testing.T, command string) string {
 	return string(output)
 }
 
-// runUntil kills "import run" as soon as it prints a line that begins so.
+// runUntil kills "import run" as soon as it prints a line with a prefix.
 func (o *original) runUntil(t *testing.T, prefix string) {
 	t.Helper()
 	cmd, _ := o.startUntil(t, prefix)
@@ -61,7 +61,8 @@ func (o *original) runUntil(t *testing.T, prefix string) {
 	_ = cmd.Wait()
 }
 
-// pauseAt stops "import run" at such a line. What it returns has it go on, and returns what that printed.
+// pauseAt pauses "import run" at such a line. The returned function resumes it, and returns its
+// further output.
 func (o *original) pauseAt(t *testing.T, prefix string) (resume func() (string, error)) {
 	t.Helper()
 	cmd, output := o.startUntil(t, prefix)
@@ -83,7 +84,7 @@ func (o *original) pauseAt(t *testing.T, prefix string) (resume func() (string, 
 	}
 }
 
-// startUntil starts "import run" and returns it with what it prints after a line that begins so.
+// startUntil starts "import run" and returns it with its output after a line with a prefix.
 func (o *original) startUntil(t *testing.T, prefix string) (*exec.Cmd, io.Reader) {
 	t.Helper()
 	cmd := o.importCommand(t.Context(), "run")
@@ -108,7 +109,7 @@ func (o *original) startUntil(t *testing.T, prefix string) (*exec.Cmd, io.Reader
 	}
 }
 
-// interruptFinish interrupts "import run" in its last step, when there is no way back.
+// interruptFinish interrupts "import run" in its last step, which cannot be reverted.
 func (o *original) interruptFinish(t *testing.T) {
 	t.Helper()
 	cmd, output := o.startUntil(t, "finish: register")
@@ -126,9 +127,9 @@ func (o *original) interruptFinish(t *testing.T) {
 	}
 }
 
-// writer writes to a Website all the time.
+// writer writes to a Website continuously.
 type writer struct {
-	// acknowledged is the last number that was, refused how many writes were.
+	// acknowledged is the last acknowledged number, refused the number of failed writes.
 	acknowledged, refused atomic.Int64
 	stop                  func()
 }
@@ -163,7 +164,7 @@ func (o *original) write(t *testing.T, name string) *writer {
 	return w
 }
 
-// requireWritten fails the test unless the last acknowledged write is there.
+// requireWritten fails the test unless the Website has the last acknowledged write.
 func (o *original) requireWritten(t *testing.T, w *writer, name string) {
 	t.Helper()
 	acknowledged := w.acknowledged.Load()
@@ -179,14 +180,14 @@ func (o *original) requireWritten(t *testing.T, w *writer, name string) {
 
 // TestImport moves Websites of the original CustomResourceDefinition to website-apiserver. The
 // command is killed at each line that it prints, kube-controller-manager is restarted in the
-// middle, and users write all the time. No child and no pod is deleted, and no write lost.
+// middle, and users write continuously. No child or pod is deleted, and no write is lost.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	o := newOriginal(t)
 	ctx := t.Context()
 	manager := o.Process("kube-controller-manager")
 
-	t.Run("what cannot be imported is listed", func(t *testing.T) {
+	t.Run("invalid Websites are listed", func(t *testing.T) {
 		invalid := newOriginalWebsite("invalid", "file:///etc")
 		client := o.dynamic.Resource(originalResource).Namespace(namespace)
 		if _, err := client.Create(ctx, invalid, metav1.CreateOptions{}); err != nil {
@@ -219,7 +220,7 @@ func TestImport(t *testing.T) {
 		o.runUntil(t, "detach: done")
 		o.mustImport(t, "back")
 		o.unharmed(t, children)
-		// What is written from now on is imported the next time.
+		// Later writes are imported by the next run.
 		o.deleteWithChildren(t, 4)
 		o.publish(t, 5)
 	})
@@ -234,7 +235,7 @@ func TestImport(t *testing.T) {
 				t.Errorf("the log has %q %d times", noise, n)
 			}
 		}
-		// The server may see the store while the copies are written.
+		// The server may detect the store while the copies are written.
 		for _, reason := range []string{"StoreEmpty", "UnknownOwners"} {
 			n := strings.Count(string(log), fmt.Sprintf(`with 503" reason=%q`, reason))
 			if n > 1 || n == 0 && reason == "StoreEmpty" {
@@ -253,7 +254,8 @@ func TestImport(t *testing.T) {
 		if o.definitionGone(ctx) {
 			t.Error("the definition is gone")
 		}
-		// So it is if the command was about to change it. Watches that begin now have to be ended as well.
+		// The same happens if the command was about to change it. Watches that start now must be ended
+		// as well.
 		late := []byte(`[{"op": "add", "path": "/spec/versions/0/deprecated", "value": true},
 			{"op": "add", "path": "/spec/versions/0/deprecationWarning",
 			"value": "Websites are being moved to website-apiserver (before)"}]`)
@@ -283,8 +285,8 @@ func TestImport(t *testing.T) {
 			if out := o.mustImport(t, "plan"); !strings.Contains(out, "freeze     done") {
 				t.Errorf("plan printed %s after the freeze", out)
 			}
-		// Not between the handover and the removal: the garbage collector is to watch the storage
-		// of the definition from here on.
+		// The restart is not between the handover and the removal: the garbage collector must watch the
+		// storage of the definition from here on.
 		case "copy: done":
 			o.restart(t, manager)
 		case "hand over: done":
@@ -326,7 +328,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("import run afterwards: %v: %s", err, output)
 	}
 
-	// The garbage collector knows the new API: it deletes what it should, and nothing else.
+	// The garbage collector uses the new API: it deletes only the children of the deleted Website.
 	o.delete(t, 1)
 	maps.DeleteFunc(children, func(_ types.UID, c child) bool { return c.website == websiteName(1) })
 	o.restart(t, manager)
@@ -349,8 +351,8 @@ func (o *original) restart(t *testing.T, manager *devcluster.Process) {
 	o.waitCollected(t)
 }
 
-// waitCollected waits until the garbage collector runs, and has deleted the child of an owner
-// that does not exist.
+// waitCollected waits until the garbage collector runs, and has deleted the child of a
+// missing owner.
 func (o *original) waitCollected(t *testing.T) {
 	t.Helper()
 	client := o.kube.CoreV1().ConfigMaps(namespace)

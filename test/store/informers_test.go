@@ -19,7 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// informed is an informer as controllers have, and what it was told.
+// informed is an informer like a controller's, and its recorded events.
 type informed struct {
 	name   string
 	client versioned.Interface
@@ -29,8 +29,8 @@ type informed struct {
 	deleted sets.Set[string]
 }
 
-// inform starts informers through kube-apiserver and at the server itself, and waits
-// until they have all Websites. They end with the test.
+// inform starts informers through kube-apiserver and directly at the server, and waits until they
+// have all Websites. They end with the test.
 func (e *environment) inform(t *testing.T) []*informed {
 	t.Helper()
 	direct := *e.config
@@ -68,14 +68,14 @@ func (e *environment) inform(t *testing.T) []*informed {
 	return informers
 }
 
-// sawDeleted reports whether a Website was told to be deleted.
+// sawDeleted reports whether a Website was reported as deleted.
 func (i *informed) sawDeleted(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.deleted.Has(namespace + "/" + name)
 }
 
-// mustMatch waits until the informer has what a list has: the same Websites at the same
+// mustMatch waits until the informer equals a list: the same Websites at the same
 // resource versions.
 func (i *informed) mustMatch(t *testing.T) {
 	t.Helper()
@@ -83,7 +83,7 @@ func (i *informed) mustMatch(t *testing.T) {
 		uid             types.UID
 		resourceVersion string
 	}
-	framework.WaitFor(t, "the informer "+i.name+" has what a list has", func(ctx context.Context) error {
+	framework.WaitFor(t, "the informer "+i.name+" equals a list", func(ctx context.Context) error {
 		list, err := i.client.WebsiteV1beta1().Websites(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

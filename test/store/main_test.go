@@ -1,9 +1,8 @@
-// Package store tests what happens to the children of Websites when the store of
-// website-apiserver is not the one that was served before: an empty data directory,
-// an older copy, the store of another cluster, another prefix, an etcd that is
-// replaced behind a running server. The garbage collector of a real
-// kube-controller-manager deletes what has lost its owner, within ten seconds.
-// It must not find anything.
+// Package store tests the protection of the children of Websites from a wrong store of
+// website-apiserver: an empty data directory, an older copy, the store of another cluster,
+// another prefix, an etcd that is replaced behind a running server. The garbage collector of a
+// real kube-controller-manager deletes objects without an owner within ten seconds. It must not
+// find any.
 package store
 
 import (
@@ -22,15 +21,14 @@ import (
 )
 
 const (
-	// openTimeout is how long the server may stay closed with the right store back.
+	// openTimeout bounds the time until the server opens again with the right store.
 	openTimeout = 5 * time.Second
-	// closedTime is one and a half times what the garbage collector takes from an owner that
-	// is not found to the last deleted child.
+	// closedTime is one and a half times the garbage collector's time from a missing owner to the last
+	// deleted child.
 	closedTime = 15 * time.Second
 )
 
-// environment is a cluster of one test, with clients of a user who may do
-// everything.
+// environment is a cluster of one test, with the administrator's clients.
 type environment struct {
 	*devcluster.Cluster
 	config      *rest.Config
@@ -77,7 +75,7 @@ func mustStop(t *testing.T, p *devcluster.Process) {
 	}
 }
 
-// replaceDirectory moves a directory away until the returned function brings it back.
+// replaceDirectory moves a directory away until the returned function restores it.
 func replaceDirectory(t *testing.T, dir string) (restore func()) {
 	t.Helper()
 	right := dir + "-right"

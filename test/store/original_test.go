@@ -60,7 +60,7 @@ func newOriginal(t *testing.T) *original {
 	if err := os.RemoveAll(e.WebsiteDataDir()); err != nil {
 		t.Fatal(err)
 	}
-	// v1alpha1 is deprecated, and each response says so.
+	// v1alpha1 is deprecated, and each response has a warning.
 	config := rest.CopyConfig(e.config)
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
@@ -85,7 +85,7 @@ func newOriginal(t *testing.T) *original {
 }
 
 // start starts website-apiserver as artifacts/default does, with the permissions of its
-// ServiceAccount and those of the import.
+// ServiceAccount and of the import.
 func (o *original) start(t *testing.T) {
 	t.Helper()
 	address, err := url.Parse(o.WebsiteAPIServerURL())
@@ -109,7 +109,7 @@ func (o *original) start(t *testing.T) {
 	}
 }
 
-// newOriginalWebsite returns one as users of the original controller write it.
+// newOriginalWebsite returns a Website as users of the original controller write it.
 func newOriginalWebsite(name, repository string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "mycontroller.nevermosby.io/v1alpha1",
@@ -161,8 +161,8 @@ func (o *original) publish(t *testing.T, i int) {
 	})
 }
 
-// leaveBehind makes a Deployment without pods, as the original controller leaves one when deploymentName changes,
-// until the test ends.
+// leaveBehind creates a Deployment without pods, as the original controller keeps one after a
+// change of deploymentName, until the test ends.
 func (o *original) leaveBehind(t *testing.T, i int) {
 	t.Helper()
 	client := o.kube.AppsV1().Deployments(namespace)
@@ -199,8 +199,8 @@ func (o *original) delete(t *testing.T, i int) {
 	})
 }
 
-// deleteWithChildren deletes a Website, and its children as well: the garbage collector may
-// watch another API server for some minutes.
+// deleteWithChildren deletes a Website, and its children as well: the garbage collector may watch
+// another API server for some minutes.
 func (o *original) deleteWithChildren(t *testing.T, i int) {
 	t.Helper()
 	ctx, name := t.Context(), websiteName(i)
@@ -223,7 +223,7 @@ func (o *original) deleteWithChildren(t *testing.T, i int) {
 	})
 }
 
-// uids returns those of the Websites of a version, by name.
+// uids returns the UIDs of the Websites of a version, by name.
 func (o *original) uids(t *testing.T, version string) map[string]types.UID {
 	t.Helper()
 	resource := originalResource

@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// route has kube-apiserver send requests for Websites to the server at address.
+// route makes kube-apiserver send requests for Websites to the server at address.
 func (e *environment) route(t *testing.T, address string) {
 	t.Helper()
 	u, err := url.Parse(address)

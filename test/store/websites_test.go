@@ -20,18 +20,19 @@ import (
 
 const namespace = metav1.NamespaceDefault
 
-// childrenOfEach is how many children a Website with one replica has: Deployment, Service, and the ConfigMap of nginx.
+// childrenOfEach is the number of children of a Website with one replica: Deployment, Service, and
+// the ConfigMap of nginx.
 const childrenOfEach = 3
 
 func websiteName(i int) string { return fmt.Sprintf("w%d", i) }
 
-// create creates the Websites from, from+1, ... to-1.
+// create creates the Websites with the numbers from, from+1, ... to-1.
 func (e *environment) create(t *testing.T, from, to int) {
 	t.Helper()
 	client := e.websites.WebsiteV1beta1().Websites(namespace)
 	for i := from; i < to; i++ {
-		// kube-apiserver refuses requests for the group after a restart of
-		// website-apiserver, until it has checked the APIService once more.
+		// After a restart of website-apiserver, kube-apiserver rejects requests for the group until it
+		// has checked the APIService.
 		framework.WaitFor(t, "Website "+websiteName(i)+" is created", func(ctx context.Context) error {
 			_, err := client.Create(ctx, framework.NewWebsite(namespace, websiteName(i)), metav1.CreateOptions{})
 			switch {
@@ -61,7 +62,7 @@ func (e *environment) createAndReconcile(t *testing.T, from, to int) {
 // child is an object that a Website owns.
 type child struct{ resource, name, website string }
 
-// index is the number of the Website that owns the child.
+// index returns the number of the Website that owns the child.
 func (c child) index(t *testing.T) int {
 	t.Helper()
 	i, err := strconv.Atoi(strings.TrimPrefix(c.website, "w"))
@@ -71,7 +72,7 @@ func (c child) index(t *testing.T) int {
 	return i
 }
 
-// childResources are those of children.
+// childResources are the resources that children lists.
 var childResources = []schema.GroupVersionResource{
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 	{Version: "v1", Resource: "services"},
@@ -79,7 +80,7 @@ var childResources = []schema.GroupVersionResource{
 	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 }
 
-// children are all objects that Websites own, by UID, but those being deleted.
+// children returns all objects that Websites own, by UID, except those being deleted.
 func (e *environment) children(ctx context.Context) (map[types.UID]child, error) {
 	children := map[types.UID]child{}
 	for _, resource := range childResources {
@@ -105,7 +106,7 @@ func (e *environment) mustHaveChildren(t *testing.T) map[types.UID]child {
 	return children
 }
 
-// unharmed fails unless the same objects are there as before.
+// unharmed fails the test unless the same objects exist as before.
 func (e *environment) unharmed(t *testing.T, before map[types.UID]child) {
 	t.Helper()
 	after := e.mustHaveChildren(t)
@@ -122,8 +123,7 @@ func (e *environment) unharmed(t *testing.T, before map[types.UID]child) {
 	}
 }
 
-// opens waits until Websites can be written again, and compares them with what was
-// created.
+// opens waits until Websites can be written again, and compares them with the created ones.
 func (e *environment) opens(t *testing.T, count int) {
 	t.Helper()
 	start := time.Now()
@@ -149,7 +149,7 @@ func (e *environment) opens(t *testing.T, count int) {
 	}
 }
 
-// haveChildren waits until the children are these.
+// haveChildren waits until exactly these children exist.
 func (e *environment) haveChildren(t *testing.T, want map[types.UID]child) {
 	t.Helper()
 	framework.WaitFor(t, "the children are those expected", func(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package tracecollector is an OpenTelemetry collector for tests, which keeps what
-// components under test export.
+// Package tracecollector is an OpenTelemetry collector for tests, which stores the
+// spans that components under test export.
 package tracecollector
 
 import (
@@ -18,13 +18,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Span is what is kept of a span.
+// Span is a received span.
 type Span struct {
 	// Service is the name of the component that exported it.
 	Service string
 	// Trace is the trace that it is part of, in hexadecimal digits.
 	Trace string
-	// Name is what was done.
+	// Name is the name of the operation.
 	Name string
 }
 
@@ -57,8 +57,9 @@ func Start(t *testing.T) *Collector {
 	return c
 }
 
-// WriteConfig writes the file for a component's flag --tracing-config-file, by
-// which so many in a million of its own traces come here, and returns its path.
+// WriteConfig writes the file for a component's flag --tracing-config-file,
+// which exports so many in a million of its own traces to the collector, and
+// returns its path.
 func (c *Collector) WriteConfig(t *testing.T, perMillion int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tracing.yaml")
@@ -70,7 +71,7 @@ func (c *Collector) WriteConfig(t *testing.T, perMillion int) string {
 	return path
 }
 
-// Spans returns what has arrived so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,20 +17,20 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// sites is how many Websites are written to.
+	// sites is the number of Websites that are written.
 	sites = 5
 	// writeInterval is the time between two writes of a Website.
 	writeInterval = 50 * time.Millisecond
-	// counter is the annotation that is written.
+	// counter is the changed annotation.
 	counter = "example.com/counter"
 )
 
 func siteName(i int) string { return fmt.Sprintf("site-%d", i) }
 
-// load writes to Websites all the time, in both versions.
+// load writes to Websites continuously, in both versions.
 type load struct {
 	clients framework.Clients
-	// acknowledged is the last number of each Website that was.
+	// acknowledged is the last acknowledged number of each Website.
 	acknowledged     [sites]atomic.Int64
 	writes, failures atomic.Int64
 }

@@ -16,8 +16,8 @@ import (
 
 // TestUpgrade upgrades a cluster from the previous release to this checkout and downgrades
 // it, in the documented order: roles, every website-apiserver, every website-controller, and
-// back the other way round. No acknowledged write is lost, there is one leader at a time, and
-// no child is replaced.
+// back in reverse order. No acknowledged write is lost, there is one leader at a time, and no
+// child is replaced.
 func TestUpgrade(t *testing.T) {
 	dir := framework.PreviousRelease(t)
 	current := programs{framework.BuildProgram(t, framework.Path(), "./cmd/apiserver"),
@@ -54,7 +54,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// programs are those of one release.
+// programs are the programs of one release.
 type programs struct{ server, controller string }
 
 // rollout is a cluster whose programs are replaced.
@@ -120,7 +120,7 @@ func (r *rollout) listChildren(ctx context.Context) (map[string]types.UID, error
 	return found, nil
 }
 
-// children are the UIDs of Deployments and Services.
+// children returns the UIDs of Deployments and Services.
 func (r *rollout) children(t *testing.T) map[string]types.UID {
 	t.Helper()
 	found, err := r.listChildren(t.Context())
@@ -130,7 +130,7 @@ func (r *rollout) children(t *testing.T) map[string]types.UID {
 	return found
 }
 
-// applyRoles applies the roles of this checkout, which a later program may need.
+// applyRoles applies the roles of this checkout, which later programs may need.
 func (r *rollout) applyRoles(t *testing.T) {
 	t.Helper()
 	_, stderr, err := r.cluster.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "-k",
@@ -164,7 +164,7 @@ func (r *rollout) replaceServers(t *testing.T, program string) {
 				return nil
 			})
 		}
-		// Some of the servers are of the one release, and some of the other.
+		// Some of the servers are of one release, and some of the other.
 		r.load.check(t, "after the start of "+name)
 	}
 }
@@ -176,7 +176,7 @@ func (r *rollout) replaceControllers(t *testing.T, program string) {
 	}
 }
 
-// newHost is the value of a field that the former release does not know.
+// newHost is the value of a field that the former release does not have.
 const newHost = "upgraded.example.test"
 
 func (r *rollout) setNewField(t *testing.T) {
@@ -188,8 +188,7 @@ func (r *rollout) setNewField(t *testing.T) {
 	}
 }
 
-// requireNewFieldKept requires that the new field is kept by a write of a user, and by those of a controller that
-// follow.
+// requireNewFieldKept requires that a write of a user, and the controller's writes after it, keep the new field.
 func (r *rollout) requireNewFieldKept(t *testing.T, periodSeconds int, controller string) {
 	t.Helper()
 	websites := r.clients.Websites.WebsiteV1beta1().Websites(namespace)

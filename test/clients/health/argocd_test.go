@@ -19,7 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// healthCheck is the script that is shipped for Argo CD.
+// healthCheck returns the shipped health check for Argo CD.
 func healthCheck(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "artifacts", "clients", "argocd", "argocd-cm.yaml"))
@@ -37,7 +37,7 @@ func healthCheck(t *testing.T) string {
 	return script
 }
 
-// TestKnownTypeFields: Argo CD compares quantities as such only in fields that it is told.
+// TestKnownTypeFields: Argo CD compares quantities by value only in configured fields.
 func TestKnownTypeFields(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "artifacts", "clients", "argocd", "argocd-cm.yaml"))
 	if err != nil {
@@ -64,7 +64,8 @@ func TestKnownTypeFields(t *testing.T) {
 	}
 }
 
-// quantities adds the fields of a type that have quantities, with their types as Argo CD names them.
+// quantities adds the fields of a type that have quantities, with their types in Argo
+// CD's notation.
 func quantities(typ reflect.Type, path string, found map[string]string) {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -107,7 +108,7 @@ func argoHealth(ctx context.Context, script string, website *unstructured.Unstru
 	return state.GetField(result, "status").String(), state.GetField(result, "message").String(), nil
 }
 
-// luaValue converts JSON as Argo CD does: its integers are numbers, too.
+// luaValue converts JSON as Argo CD does: integers become numbers as well.
 func luaValue(state *lua.LState, value any) lua.LValue {
 	switch value := value.(type) {
 	case bool:

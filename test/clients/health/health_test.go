@@ -1,5 +1,5 @@
-// Package health tests what Argo CD, and the clients that use kstatus (Helm 4 and Flux),
-// make of the statuses that website-apiserver and website-controller write.
+// Package health tests how Argo CD, and the clients of kstatus (Helm 4 and Flux), assess
+// the statuses that website-apiserver and website-controller write.
 package health
 
 import (
@@ -27,13 +27,13 @@ import (
 func TestHealth(t *testing.T) {
 	tests := map[string]struct {
 		website *v1beta1.Website
-		// v1alpha1 has no conditions: kstatus takes what has none for Current.
+		// v1alpha1 has no conditions: kstatus assesses an object without conditions as Current.
 		v1alpha1 string
 		kstatus  kstatus.Status
 		argo     string
 	}{
 		"new": {created(t), "Progressing", kstatus.InProgressStatus, "Progressing"},
-		// The controller reports within seconds of its start.
+		// The controller reports within seconds after its start.
 		"stored by a version that wrote no status": {newWebsite(), "Progressing", kstatus.CurrentStatus, "Progressing"},
 		"without a Deployment": {computed(newWebsite()), "Progressing",
 			kstatus.InProgressStatus, "Progressing"},
@@ -167,7 +167,7 @@ func suspended(website *v1beta1.Website) *v1beta1.Website {
 	return website
 }
 
-// deployment is that of the Website, with as many of its pods.
+// deployment returns the Deployment of the Website, with as many of its pods.
 func deployment(pods, available int32) func(*status.Input) {
 	return func(in *status.Input) {
 		in.Deployment = &appsv1.Deployment{

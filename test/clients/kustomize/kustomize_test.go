@@ -190,8 +190,8 @@ func text(value any) string {
 	}
 }
 
-// TestKustomizeKeysAreServed compares the keys in the shipped schema with those of
-// the API.
+// TestKustomizeKeysAreServed compares the keys in the shipped schema with
+// the API's.
 func TestKustomizeKeysAreServed(t *testing.T) {
 	data, err := os.ReadFile("../../../artifacts/clients/kustomize/headers/openapi.json")
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 // artifacts is the directory of the manifests.
 var artifacts = filepath.Join("..", "..", "..", "artifacts")
 
-// overlays are what administrators install: directories of artifacts, and an own
-// kustomization with each component.
+// overlays returns the kustomizations that administrators install: directories
+// of artifacts, and a kustomization of its own for each component.
 func overlays(t *testing.T) map[string][]byte {
 	t.Helper()
 	built := map[string][]byte{}
@@ -90,8 +90,8 @@ func buildDirectory(t *testing.T, dir string) []byte {
 	return manifests
 }
 
-// foreign are the groups of others that components use. kube-apiserver checks these objects in
-// test/install, with the definitions of test/crds.
+// foreign are the foreign API groups that components use. kube-apiserver checks these objects
+// in test/install, with the definitions of test/crds.
 var foreign = []string{"cert-manager.io", "monitoring.coreos.com", "apiregistration.k8s.io"}
 
 // decode decodes manifests strictly: an unknown field is an error.
@@ -145,7 +145,7 @@ func TestOverlays(t *testing.T) {
 				case *rbacv1.Role:
 					checkRules(t, o.Name, o.Rules)
 				case *corev1.Secret:
-					// That of a token is filled by kube-controller-manager.
+					// kube-controller-manager fills the Secret of a token.
 					if o.Type != corev1.SecretTypeServiceAccountToken || len(o.Data)+len(o.StringData) > 0 {
 						t.Errorf("Secret %s is in the manifests", o.Name)
 					}
@@ -155,8 +155,8 @@ func TestOverlays(t *testing.T) {
 	}
 }
 
-// checkLabels checks that every object says what it belongs to. The policies of artifacts/network-policies are those of
-// users.
+// checkLabels checks that every object has the labels of its component. The policies of artifacts/network-policies
+// are left out, as users edit them.
 func checkLabels(t *testing.T, manifests []byte) {
 	t.Helper()
 	for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
@@ -186,8 +186,8 @@ func checkRestricted(t *testing.T, name string, template corev1.PodTemplateSpec)
 	}
 }
 
-// checkPod checks what every pod of the installation has. Only website-apiserver may be in the
-// network of its node, if that is what the component is for.
+// checkPod checks the requirements of every pod of the installation. Only website-apiserver
+// may use the host's network, in the component for that.
 func checkPod(t *testing.T, name string, template corev1.PodTemplateSpec, hostNetwork bool) {
 	t.Helper()
 	if hostNetwork && name == "website-apiserver" {
@@ -210,7 +210,7 @@ func checkPod(t *testing.T, name string, template corev1.PodTemplateSpec, hostNe
 		if c := container.SecurityContext; c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
 			t.Errorf("%s: the root file system can be written", name)
 		}
-		// What serves nothing has nothing to probe.
+		// A container without ports has nothing to probe.
 		if len(container.Ports) > 0 && (container.LivenessProbe == nil || container.ReadinessProbe == nil ||
 			container.StartupProbe == nil) {
 			t.Errorf("%s: a probe is missing", name)
@@ -237,7 +237,7 @@ func checkGoMemory(t *testing.T, name string, env []corev1.EnvVar, limit *resour
 	}
 }
 
-// checkRules checks that roles name what they permit, and Secrets by name.
+// checkRules checks that roles list resources and verbs without wildcards, and Secrets by name.
 func checkRules(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, rule := range rules {
@@ -253,7 +253,7 @@ func checkRules(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// TestOpenShift: the platform assigns user and group IDs, and refuses pods that ask for others.
+// TestOpenShift: the platform assigns user and group IDs, and rejects pods that request others.
 func TestOpenShift(t *testing.T) {
 	for _, overlay := range []string{"default", "ha"} {
 		jobs := 0
@@ -280,12 +280,12 @@ func TestOpenShift(t *testing.T) {
 			}
 		}
 		if jobs != 1 {
-			t.Errorf("%s: there are %d Jobs, want that of argo-cd", overlay, jobs)
+			t.Errorf("%s: there are %d Jobs, want argo-cd's", overlay, jobs)
 		}
 	}
 }
 
-// TestStaticRegistration: the server updates the APIServices, and may not create any.
+// TestStaticRegistration: the server updates the APIServices, and has no permission to create any.
 func TestStaticRegistration(t *testing.T) {
 	manifests := buildWith(t, "default", "static-registration")
 	for _, object := range decode(t, manifests) {
@@ -307,7 +307,7 @@ func TestStaticRegistration(t *testing.T) {
 	}
 }
 
-// Images are replaced in one place, those of the pods of Websites included.
+// Images are replaced in one place, also for the pods of Websites.
 func TestImages(t *testing.T) {
 	product := sets.New(images.APIServer, images.Controller, images.Agent, images.GitSync, images.Nginx)
 	if got := imagesOf(t, buildDirectory(t, filepath.Join(artifacts, "default"))); !got.Equal(product) {
@@ -335,7 +335,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// imagesOf are the images of containers and those in variables of website-controller.
+// imagesOf returns the images of containers and in variables of website-controller.
 func imagesOf(t *testing.T, manifests []byte) sets.Set[string] {
 	t.Helper()
 	found := sets.New[string]()

@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestNameReferences fails for a new reference to a Secret or ConfigMap that would not follow the hash of a generated
-// one.
+// TestNameReferences fails for a new reference to a Secret or ConfigMap that does not follow the hash of a
+// generated name.
 func TestNameReferences(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "artifacts", "clients", "kustomize", "website.yaml"))
 	if err != nil {

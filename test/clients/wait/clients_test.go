@@ -35,7 +35,7 @@ var clients = map[string]func(t *testing.T, website *v1beta1.Website, timeout ti
 	"Helm":    waitWithHelm,
 }
 
-// waitWithKubectl does not know failures.
+// waitWithKubectl waits for a condition. kubectl cannot detect failures.
 func waitWithKubectl(t *testing.T, website *v1beta1.Website, timeout time.Duration) error {
 	stdout, stderr, err := framework.Cluster.Kubectl(t.Context(), "wait", "--for=condition=Ready", "website/"+website.Name,
 		"-n", website.Namespace, fmt.Sprintf("--timeout=%v", timeout))
@@ -78,7 +78,7 @@ func waitWithHelm(t *testing.T, website *v1beta1.Website, timeout time.Duration)
 	return verdict(waiter.Wait(resources, timeout))
 }
 
-// verdict reads the error of a client that knows the states of kstatus.
+// verdict interprets the error of a client of kstatus.
 func verdict(err error) error {
 	switch {
 	case err == nil:
@@ -105,7 +105,7 @@ func poll(t *testing.T, website *v1beta1.Website, timeout time.Duration,
 	return err
 }
 
-// get returns a Website as clients that do not know its type read it.
+// get returns a Website as clients without its Go type read it.
 func get(t *testing.T, website *v1beta1.Website) *unstructured.Unstructured {
 	t.Helper()
 	dynamicClient, err := dynamic.NewForConfig(adminConfig(t))
@@ -131,7 +131,7 @@ func adminConfig(t *testing.T) *rest.Config {
 	return config
 }
 
-// identify returns what names a Website.
+// identify returns an object with only the identity of a Website.
 func identify(website *v1beta1.Website) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind("Website"))

@@ -27,7 +27,7 @@ var appliers = map[string]applier{
 	"kubectl": applyWithKubectl, "kubectl, server-side": applyServerSide, "Flux": applyWithFlux,
 }
 
-// site is a manifest, and a client of the server that has it.
+// site is a manifest with a client of the server that stores it.
 type site struct {
 	t        *testing.T
 	server   *framework.Server
@@ -35,8 +35,8 @@ type site struct {
 	manifest *unstructured.Unstructured
 }
 
-// TestEveryFieldTwice applies Websites with every field by each client, twice: the second time nothing differs, and
-// nothing is written. No controller writes to the store of this server.
+// TestEveryFieldTwice applies Websites with every field by each client, twice: the second time, the client finds no
+// difference and nothing is written. No controller writes to the store of this server.
 func TestEveryFieldTwice(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -75,7 +75,7 @@ func (s *site) stored() *unstructured.Unstructured {
 	return stored
 }
 
-// manifestOf returns what a user would write: no empty fields, and no status.
+// manifestOf returns a Website as users write it: without empty fields and status.
 func manifestOf(t *testing.T, website *v1beta1.Website) *unstructured.Unstructured {
 	t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(website)
@@ -116,7 +116,7 @@ func applyServerSide(s *site, again bool) error {
 	return err
 }
 
-// applyWithFlux does what kustomize-controller does.
+// applyWithFlux applies as kustomize-controller does.
 func applyWithFlux(s *site, again bool) error {
 	owner := ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"}
 	manager := ssa.NewResourceManager(s.direct, nil, owner)
@@ -136,10 +136,10 @@ func applyWithFlux(s *site, again bool) error {
 	return err
 }
 
-// compareAsArgoCD compares a manifest that kubectl has applied, and one with the same quantities in other words, with
-// the stored Website as Argo CD does by default. It repeats the few steps of gitops-engine's diff for a kind that is
-// not compiled in, because that package links k8s.io/kubernetes v1.36, which does not compile with k8s.io/api v0.37.
-// The other ways of Argo CD, server-side and structured merge diff, compare as Flux and server-side apply.
+// compareAsArgoCD compares a manifest that kubectl has applied, and one with the same quantities in other notations,
+// with the stored Website as Argo CD does by default. It repeats the few steps of gitops-engine's diff for a kind
+// that is not compiled in, because that package links k8s.io/kubernetes v1.36, which does not compile with k8s.io/api
+// v0.37. Argo CD's other methods, server-side and structured merge diff, compare as Flux and server-side apply do.
 func (s *site) compareAsArgoCD() {
 	t := s.t
 	applied, reworded := s.manifest.DeepCopy(), s.manifest.DeepCopy()
@@ -190,7 +190,8 @@ func withoutOthers(config, live any) any {
 	return live
 }
 
-// normalizeQuantities rewrites the fields that the shipped configuration of Argo CD names as Kubernetes writes them.
+// normalizeQuantities converts the fields in the shipped configuration of Argo CD to Kubernetes'
+// canonical form.
 func normalizeQuantities(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	data, err := os.ReadFile(framework.Path("artifacts", "clients", "argocd", "argocd-cm.yaml"))

@@ -1,5 +1,5 @@
-// Package wait tests when kubectl, kstatus and Helm take a Website for ready, and that
-// kubectl, Flux and Argo CD find no difference in what they have applied, by their own
+// Package wait tests when kubectl, kstatus and Helm regard a Website as ready, and that
+// kubectl, Flux and Argo CD find no difference after they have applied it, by their own
 // programs and libraries. It is a module of its own, because Helm requires later versions
 // of modules that the product links.
 package wait

@@ -14,11 +14,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// inVain is how long a client waits for what does not come.
+// inVain is the timeout of a client that is expected to wait in vain.
 const inVain = 2 * time.Second
 
-// TestClientsWait stops the controller: no client takes a new or changed Website for
-// ready before the controller has reported that it is.
+// TestClientsWait stops the controller: no client regards a new or changed Website
+// as ready before the controller has reported it.
 func TestClientsWait(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	controller := framework.Cluster.Process("website-controller")
@@ -55,8 +55,8 @@ func TestClientsWait(t *testing.T) {
 	waitWithAll(t, "reported again", website, framework.WaitTimeout, nil)
 }
 
-// TestClientsFail: a Website that waits for its user is a failure at once, and no
-// longer once that is resolved.
+// TestClientsFail: a Website that its user must correct is a failure at once,
+// until it is corrected.
 func TestClientsFail(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -84,13 +84,13 @@ func TestClientsFail(t *testing.T) {
 	waitWithAll(t, "name free", website, framework.WaitTimeout, nil)
 }
 
-// waitWithAll has all clients wait at once, and compares their errors with want.
+// waitWithAll runs all clients at once, and compares their errors with want.
 func waitWithAll(t *testing.T, when string, website *v1beta1.Website, timeout time.Duration, want error) {
 	t.Helper()
 	t.Run(when, func(t *testing.T) {
 		for name, waitWith := range clients {
 			if name == "kubectl" && errors.Is(want, errFailed) {
-				continue // It waits for one condition, and knows no failure.
+				continue // kubectl waits for one condition, and cannot detect failures.
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -1,5 +1,5 @@
-// Command webhook is an admission webhook in a pod, as a platform team would have one: it
-// denies Websites whose name says so.
+// Command webhook is an admission webhook in a pod, as platform teams run it: it denies
+// Websites by their names.
 package main
 
 import (

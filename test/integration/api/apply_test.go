@@ -54,8 +54,8 @@ func TestServerSideApply(t *testing.T) {
 	}
 }
 
-// TestApplyDoesNotOwnWhatItCannotSet: fields that a strategy discards must not
-// be recorded as the applier's.
+// TestApplyDoesNotOwnWhatItCannotSet: fields that a strategy discards are not recorded as owned by
+// the applier.
 func TestApplyDoesNotOwnWhatItCannotSet(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -103,7 +103,7 @@ func TestApplyDoesNotOwnWhatItCannotSet(t *testing.T) {
 	}
 }
 
-// TestOwnersAcrossVersions: a field has one owner, whichever version he has used.
+// TestOwnersAcrossVersions: a field has one owner, whichever version the owner has used.
 func TestOwnersAcrossVersions(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -127,8 +127,8 @@ func TestOwnersAcrossVersions(t *testing.T) {
 		t.Errorf("applying the same repository in v1beta1: %v", err)
 	}
 
-	// What only v1beta1 has belongs to the manager that set it; the old client neither
-	// loses it nor comes to own it.
+	// A field that only v1beta1 has belongs to the manager that set it; a client of v1alpha1 neither
+	// loses nor owns it.
 	extra := v1beta1.Website("kubia", namespace).
 		WithSpec(v1beta1.WebsiteSpec().WithPolling(v1beta1.WebsitePolling().WithPeriodSeconds(30)))
 	if _, err := beta.Apply(ctx, extra, metav1.ApplyOptions{FieldManager: "operator"}); err != nil {
@@ -147,11 +147,11 @@ func TestOwnersAcrossVersions(t *testing.T) {
 	}
 	for _, entry := range w.ManagedFields {
 		if fields := entry.FieldsV1.GetRawString(); entry.Manager == "team" && strings.Contains(fields, "annotations") {
-			t.Errorf("team owns %s, want nothing of what carries the fields of v1beta1", fields)
+			t.Errorf("team owns %s, want no owned part of the annotation with v1beta1's fields", fields)
 		}
 	}
-	// Given up by the operator, the field is as it is by default, although there
-	// are others that v1alpha1 cannot express: the status, and this path.
+	// Once the operator gives the field up, it has its default, although the Website has other fields
+	// that v1alpha1 lacks: the status, and this path.
 	path := v1beta1.Website("kubia", namespace).
 		WithSpec(v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithPath("public")))
 	if _, err := beta.Apply(ctx, path, metav1.ApplyOptions{FieldManager: "partner"}); err != nil {
@@ -167,7 +167,7 @@ func TestOwnersAcrossVersions(t *testing.T) {
 	}
 }
 
-// TestApplyOfHeadersIsByPathAndName: two managers own headers of one list.
+// TestApplyOfHeadersIsByPathAndName: two managers own different headers of one list.
 func TestApplyOfHeadersIsByPathAndName(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -193,7 +193,7 @@ func TestApplyOfHeadersIsByPathAndName(t *testing.T) {
 	}
 }
 
-// TestApplyOfServiceAnnotationsIsByKey: two managers own annotations of one Service.
+// TestApplyOfServiceAnnotationsIsByKey: two managers own different annotations of one Service.
 func TestApplyOfServiceAnnotationsIsByKey(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestRBAC gives users the cluster's own roles: those of Websites are part of them.
+// TestRBAC binds users to the cluster's own roles, which aggregate the permissions for Websites.
 func TestRBAC(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -22,7 +22,7 @@ func TestRBAC(t *testing.T) {
 		}
 		return framework.NewClients(t, config)
 	}
-	// Users of this test only: website-apiserver remembers refusals for seconds.
+	// The users exist in this test only, as website-apiserver caches denials for seconds.
 	editor, viewer, stranger := namespace+"-editor", namespace+"-viewer", namespace+"-stranger"
 	framework.Bind(t, namespace, editor, "ClusterRole", "edit")
 	framework.Bind(t, namespace, viewer, "ClusterRole", "view")

@@ -13,11 +13,12 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// costlyNumber takes minutes, and gigabytes, as a quantity.
+// costlyNumber takes minutes and gigabytes to parse as a quantity.
 const costlyNumber = "12345678901234567890e999999999"
 
-// TestTextLikeQuantities: names, branches and annotations may look like numbers with an exponent, also in the protobuf
-// of typed clients and of the controller, which writes the whole Website with its status.
+// TestTextLikeQuantities: names, branches and annotations may look like numbers with an exponent,
+// also in the protobuf of typed clients and of the controller, which writes the whole Website with
+// its status.
 func TestTextLikeQuantities(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -38,7 +39,7 @@ func TestTextLikeQuantities(t *testing.T) {
 	framework.WaitSettled(t, namespace, w.Name)
 }
 
-// TestCostlyQuantities: no patch makes a quantity of text that is stored elsewhere.
+// TestCostlyQuantities: a patch cannot move a stored text into a quantity.
 func TestCostlyQuantities(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -58,7 +59,7 @@ func TestCostlyQuantities(t *testing.T) {
 	}
 }
 
-// TestLargeCopies: a short JSON patch does not make a large Website of a small one.
+// TestLargeCopies: a short JSON patch cannot copy a small Website's fields into a large one.
 func TestLargeCopies(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -89,8 +89,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
-	// next returns the next event that is wanted; the controller's status
-	// updates come in between.
+	// next returns the next event that matches; status updates of the controller are skipped.
 	next := func(wanted func(watch.Event, *v1alpha1.Website) bool) *v1alpha1.Website {
 		t.Helper()
 		for {
@@ -130,7 +129,7 @@ func TestStatusAndSpecAreApart(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	websites := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
-	// Once settled, the controller does not write and nothing below conflicts with it.
+	// Once the status is final, the controller does not write, so the writes below cause no conflict.
 	framework.WaitSettled(t, namespace, "kubia")
 
 	current := framework.MustGet(t, w)

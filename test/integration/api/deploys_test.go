@@ -29,7 +29,7 @@ import (
 var floodDuration = flag.Duration("sync-flood", 5*time.Second, "how long TestSyncFlood requests syncs")
 
 const (
-	// floodClients request syncs at once.
+	// floodClients is the number of clients that request syncs concurrently.
 	floodClients = 100
 	oldCommit    = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 	newCommit    = "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b"
@@ -76,7 +76,7 @@ func (h hook) send(ctx context.Context, method, subresource, body string) (int, 
 	return response.StatusCode, object, nil
 }
 
-// must is send, of a request that is answered.
+// must is send for a request that must get a response.
 func (h hook) must(t *testing.T, method, subresource, body string) (int, map[string]any) {
 	t.Helper()
 	code, object, err := h.send(t.Context(), method, subresource, body)
@@ -99,7 +99,7 @@ func patchStatus(ctx context.Context, t *testing.T, namespace string, status any
 	}
 }
 
-// TestDeployHook: the token of a deploy hook can do one thing.
+// TestDeployHook: the token of a deploy hook permits a single operation.
 func TestDeployHook(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -115,7 +115,7 @@ func TestDeployHook(t *testing.T) {
 		}
 		return nil
 	})
-	// Larger than what is read of a body.
+	// The body is larger than the server's limit.
 	if code, object := h.must(t, http.MethodPost, "/sync", strings.Repeat("a", 2<<20)); code != http.StatusAccepted {
 		t.Errorf("a large body = %d %v", code, object)
 	}
@@ -155,7 +155,7 @@ func TestDeployHook(t *testing.T) {
 	}
 }
 
-// TestWaitForSync waits through the aggregator for what the test reports.
+// TestWaitForSync waits through the aggregator for a result that the test reports.
 func TestWaitForSync(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -171,8 +171,8 @@ func TestWaitForSync(t *testing.T) {
 			namespace := framework.NewNamespace(t)
 			framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 			h := newHook(t, framework.AdminConfig(t), namespace)
-			// website-controller, which observes no commits here, may be faster: it answers two
-			// requests at once, and then one in five seconds.
+			// website-controller, which observes no commits here, may complete a request first: it handles
+			// two at once, and then one in five seconds.
 			for attempt := 0; ; attempt++ {
 				a := waitForSync(t, h, namespace, test.result)
 				if a.err == nil && a.cause() == v1beta1.WebsiteReasonNotObserved && attempt < 9 {
@@ -187,14 +187,14 @@ func TestWaitForSync(t *testing.T) {
 	}
 }
 
-// hookAnswer is the answer to a request of a hook.
+// hookAnswer is the response to a request of a hook.
 type hookAnswer struct {
 	code   int
 	object map[string]any
 	err    error
 }
 
-// cause returns the type of the cause of an error, or nothing.
+// cause returns the type of the first cause of an error, or "".
 func (a hookAnswer) cause() string {
 	causes, _, _ := unstructured.NestedSlice(a.object, "details", "causes")
 	if len(causes) == 0 {
@@ -203,8 +203,8 @@ func (a hookAnswer) cause() string {
 	return fmt.Sprint(causes[0].(map[string]any)["reason"])
 }
 
-// waitForSync requests a sync of kubia, completes it while the request waits, and returns its
-// answer.
+// waitForSync requests a sync of kubia, completes it while the request waits, and returns
+// the response.
 func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResult) hookAnswer {
 	t.Helper()
 	before, err := framework.Websites(t, namespace).Get(t.Context(), "kubia", metav1.GetOptions{})
@@ -245,7 +245,7 @@ func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResu
 	return <-answered
 }
 
-// TestWebhookOnConnect: admission decides about deploy hooks as well.
+// TestWebhookOnConnect: admission applies to deploy hooks as well.
 func TestWebhookOnConnect(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -282,11 +282,11 @@ func TestWebhookOnConnect(t *testing.T) {
 		return nil
 	})
 	if code, object := h.must(t, http.MethodPost, "/sync?dryRun=All", ""); code != http.StatusAccepted {
-		t.Errorf("what the webhook allows = %d %v", code, object)
+		t.Errorf("a request that the webhook allows = %d %v", code, object)
 	}
 }
 
-// TestRollBack goes back and forth as users do, with kubectl.
+// TestRollBack rolls back and forward with kubectl, as users do.
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -331,8 +331,8 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
-// TestSyncFlood: the number of writes depends on the time that a flood takes, not on the
-// number of requests.
+// TestSyncFlood: the number of writes depends on the duration of a flood, not on the number
+// of requests.
 func TestSyncFlood(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -359,7 +359,7 @@ func TestSyncFlood(t *testing.T) {
 					body = fmt.Sprintf(`{"commit":"%08x%032x"}`, i, n)
 				}
 				start := time.Now()
-				// A request is not cut off: its client would not know what it has cost.
+				// A running request is not interrupted, as its effect would be unknown.
 				code, _, err := h.send(t.Context(), http.MethodPost, "/sync", body)
 				mu.Lock()
 				if err != nil {
@@ -397,7 +397,8 @@ func TestSyncFlood(t *testing.T) {
 		accepted < floodClients {
 		t.Errorf("answered %v, want 202 and perhaps 429", codes)
 	}
-	// Two for each request that the controller starts: three at once, then one in 5 seconds.
+	// The limit is two writes for each sync that the controller starts: three at once, then one in
+	// 5 seconds.
 	if limit := 2 * (4 + int(*floodDuration/(5*time.Second))); len(requests) > limit {
 		t.Errorf("%d requests took %d writes, want at most %d", len(took), len(requests), limit)
 	}

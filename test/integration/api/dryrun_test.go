@@ -17,14 +17,14 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestDryRunStoresNothing sends every kind of write as a dry run: the answer is
-// what would become of the Website, and the Website stays as it is.
+// TestDryRunStoresNothing sends every kind of write as a dry run: the response shows the outcome,
+// and the Website stays unchanged.
 func TestDryRunStoresNothing(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed))
-	// Settled, so that nothing but what is tested writes.
+	// Once the status is final, only the tested requests write.
 	framework.WaitSettled(t, namespace, "kubia")
 	before, err := websites.Get(t.Context(), "kubia", metav1.GetOptions{})
 	if err != nil {
@@ -32,7 +32,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 	}
 	dryRun := []string{metav1.DryRunAll}
 
-	// scaled checks the answer of a write of replicas.
+	// scaled checks the response to a write of replicas.
 	scaled := func(w *v1beta1.Website, err error) error {
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 				t.Errorf("the Website is now %+v (%v), want it unchanged", after, err)
 			}
 			if _, err := websites.Get(t.Context(), "new", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				t.Errorf("getting what a dry run would have created: %v, want NotFound", err)
+				t.Errorf("getting the Website of a dry run: %v, want NotFound", err)
 			}
 		})
 	}
@@ -144,8 +144,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 	})
 }
 
-// said runs kubectl with an input and returns an error unless it prints what is
-// wanted.
+// said runs kubectl with an input and returns an error unless its output contains want.
 func said(ctx context.Context, want, input string, args ...string) error {
 	stdout, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(input), args...)
 	if err == nil && !strings.Contains(stdout, want) {

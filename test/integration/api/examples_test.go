@@ -8,9 +8,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestExamples applies every manifest that the documents show, twice: it is accepted as it is, without a warning but
-// that of the deprecated version, and unchanged the second time. kubectl sends a list as a whole, so the examples have
-// all fields of its items that the server sets to a default.
+// TestExamples applies every manifest of the documentation twice: it is accepted without a warning
+// except for the deprecated version, and unchanged the second time. kubectl sends a list as a
+// whole, so the examples set all fields of list items that have defaults.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// modelPrefix begins the names of the definitions that are ours.
+// modelPrefix begins the names of this project's definitions.
 const modelPrefix = "io.nevermosby.mycontroller."
 
 // document returns the OpenAPI v3 document of a version, as the cluster serves it.
@@ -43,8 +43,8 @@ type walker struct {
 	descriptions map[string]string
 }
 
-// resolve follows references, which stand alone or, where a field adds to what
-// it refers to, within allOf.
+// resolve follows references, which are alone or, if the field adds to the referenced schema,
+// within allOf.
 func (w *walker) resolve(s *spec.Schema) *spec.Schema {
 	reference := s.Ref
 	if len(s.AllOf) == 1 {
@@ -106,8 +106,8 @@ func fieldsExplained(output string) []string {
 	return paths
 }
 
-// TestExplainIsComplete compares the document of each version with what kubectl
-// makes of it: every field is there, and says what it is.
+// TestExplainIsComplete compares the document of each version with kubectl's output: every field is
+// listed, with a description.
 func TestExplainIsComplete(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
@@ -132,15 +132,15 @@ func TestExplainIsComplete(t *testing.T) {
 	}
 }
 
-// TestExplainEveryField asks kubectl about each field of ours that has fields by its path, and about one that
-// has none for each of those.
+// TestExplainEveryField runs kubectl explain for the path of each field with subfields, and for one
+// leaf of each of these.
 func TestExplainEveryField(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
 	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
 		fields, children := fieldsOf(t, version), map[string][]string{}
 		for path := range fields {
-			if !strings.HasPrefix(path, "metadata.") { // Those of every object.
+			if !strings.HasPrefix(path, "metadata.") { // Every object has these fields.
 				parent, name := "", path
 				if at := strings.LastIndex(path, "."); at >= 0 {
 					parent, name = path[:at], path[at+1:]
@@ -175,8 +175,8 @@ func TestExplainEveryField(t *testing.T) {
 	}
 }
 
-// TestOpenAPIOfTheClusterIsValid parses the merged document as kubectl and Helm
-// do: one reference that leads nowhere would fail all of it.
+// TestOpenAPIOfTheClusterIsValid parses the merged document as kubectl and Helm do: a single
+// dangling reference would invalidate all of it.
 func TestOpenAPIOfTheClusterIsValid(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
@@ -194,7 +194,7 @@ func TestOpenAPIOfTheClusterIsValid(t *testing.T) {
 			t.Errorf("OpenAPI v2 of the cluster lacks %s", name)
 		}
 	}
-	// Kinds are found by this extension, on which printing and applying rely.
+	// kubectl get and kubectl apply look kinds up by this extension.
 	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
 		kinds, _ := models.LookupModel(modelPrefix + version.Version + ".Website").
 			GetExtensions()["x-kubernetes-group-version-kind"].([]any)

@@ -11,8 +11,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestFieldValidation sends what no version knows, in every way in which it can
-// be sent, and asks for it to be refused, reported or ignored.
+// TestFieldValidation sends fields that no version has, in every encoding and verb, and requests
+// that they are rejected, reported or ignored.
 func TestFieldValidation(t *testing.T) {
 	t.Parallel()
 	const (
@@ -48,7 +48,7 @@ func TestFieldValidation(t *testing.T) {
 					!strings.Contains(string(strict.body), `duplicate field \"spec.replicas\"`) {
 					t.Errorf("%s, strict: %d %s, want both fields refused", write.name, strict.code, strict.body)
 				}
-				// What is not refused is done, so the next write finds the Website.
+				// An ignored field does not reject the write, so the next one updates the Website.
 				ignored := send("Ignore")
 				if ignored.code >= 300 || mentions(ignored.warnings(), unknown) || mentions(ignored.warnings(), duplicated) {
 					t.Errorf("%s, ignored: %d %s, warnings %q; want neither", write.name, ignored.code, ignored.body,
@@ -63,7 +63,7 @@ func TestFieldValidation(t *testing.T) {
 						warned.warnings())
 				}
 			}
-			// Applying needs to know to whom each field belongs, so it takes none that it does not know.
+			// Apply records the owner of each field, so it rejects unknown fields.
 			applied := request(t, http.MethodPatch,
 				websitesPath(version, namespace, "/kubia?fieldManager=team&fieldValidation=Ignore"),
 				strings.Replace(body[version], `,"replicas":1,"replicas":1`, "", 1), "Content-Type", "application/apply-patch+yaml")
@@ -74,8 +74,8 @@ func TestFieldValidation(t *testing.T) {
 	}
 }
 
-// TestFieldValidationOfTheAnnotation: what a later server has written into the annotation of v1alpha1 is unknown to
-// this one. It is treated as an unknown field of the request, and not stored.
+// TestFieldValidationOfTheAnnotation: fields of a later server in the annotation of v1alpha1 are
+// unknown to this one. They are treated as unknown fields of the request, and not stored.
 func TestFieldValidationOfTheAnnotation(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -121,7 +121,7 @@ func TestFieldValidationOfTheAnnotation(t *testing.T) {
 	}
 }
 
-// mentions returns whether a warning, in the form of the header, contains what.
+// mentions reports whether a warning, in the form of the header, contains a text.
 func mentions(warnings []string, what string) bool {
 	return strings.Contains(strings.ReplaceAll(strings.Join(warnings, "\n"), `\"`, `"`), what)
 }

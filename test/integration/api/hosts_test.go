@@ -30,8 +30,8 @@ func withHosts(hosts ...string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(hosts...) }
 }
 
-// TestHostAuthorization: with the flags of website-apiserver, the roles of the cluster decide who
-// may set which host, and only allowed annotations are set on Services.
+// TestHostAuthorization: with the flags of website-apiserver, RBAC decides which user may set which
+// host, and only allowed annotations are set on Services.
 func TestHostAuthorization(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -120,9 +120,8 @@ func TestHostAuthorization(t *testing.T) {
 	})
 }
 
-// TestHostsWithoutPermission: by default, the server accepts a host that its user may not use with a warning, and with
-// Off
-// without one.
+// TestHostsWithoutPermission: by default, the server accepts a host without permission with a
+// warning, and with Off without one.
 func TestHostsWithoutPermission(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -162,8 +161,8 @@ func TestHostsWithoutPermission(t *testing.T) {
 	}
 }
 
-// TestHostWarning: a host that an older Website has draws a warning, which names that Website
-// only to users who may get it.
+// TestHostWarning: the host of an older Website draws a warning, which names that Website only to
+// users with permission to get it.
 func TestHostWarning(t *testing.T) {
 	t.Parallel()
 	first, second := framework.NewNamespace(t), framework.NewNamespace(t)
@@ -213,8 +212,8 @@ func TestHostWarning(t *testing.T) {
 	}
 }
 
-// TestExamplePolicyOfHosts binds the policy to one namespace: as it is shipped, it would deny
-// the hosts of other tests.
+// TestExamplePolicyOfHosts binds the policy to one namespace: unchanged, it would deny the hosts of
+// other tests.
 func TestExamplePolicyOfHosts(t *testing.T) {
 	t.Parallel()
 	file := framework.Path("artifacts", "examples", "policies", "hosts.yaml")
@@ -258,8 +257,8 @@ func TestExamplePolicyOfHosts(t *testing.T) {
 	}
 }
 
-// TestHostsOfSeveralManagers: hosts are a map by name, of which each manager applies its own, and roles depend on no
-// order.
+// TestHostsOfSeveralManagers: hosts are a map by name. Each manager applies its own entries, and
+// roles do not depend on their order.
 func TestHostsOfSeveralManagers(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -299,7 +298,7 @@ func TestHostsOfSeveralManagers(t *testing.T) {
 	}
 }
 
-// TestTLS: the mode decides which member is set, and false survives.
+// TestTLS: the mode selects the member to set, and false is kept.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -28,7 +28,7 @@ const (
 	validDeployment = "deploymentName: kubia-website"
 )
 
-// TestBadInput asserts what the user reads.
+// TestBadInput checks the error messages in kubectl's output.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestKubectl types what users type; a Website must behave like a built-in type.
+// TestKubectl runs the kubectl commands of users; a Website must behave like a built-in type.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -162,7 +162,7 @@ func TestKubectl(t *testing.T) {
 			&object); err != nil {
 			t.Fatal(err)
 		}
-		// deploymentName, replicas, source, sync, serving, service; the rest is empty.
+		// The set fields are deploymentName, replicas, source, sync, serving and service.
 		if object.APIVersion != "mycontroller.nevermosby.io/v1beta1" || len(object.Spec) != 6 {
 			t.Errorf("object = %+v, want v1beta1 with six fields in the spec", object)
 		}

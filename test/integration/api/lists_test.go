@@ -36,8 +36,7 @@ func mustList(t *testing.T, websites typed.WebsiteInterface, options metav1.List
 	return list
 }
 
-// TestPaging reads a list in pages while it changes: all pages are of the moment
-// at which the first was read.
+// TestPaging reads a list in pages while it changes: all pages show the revision of the first one.
 func TestPaging(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -59,7 +58,7 @@ func TestPaging(t *testing.T) {
 	for next := page; next.Continue != ""; {
 		next = mustList(t, websites, metav1.ListOptions{Limit: 2, Continue: next.Continue})
 		if next.ResourceVersion != page.ResourceVersion {
-			t.Errorf("resource version of a page = %s, want that of the first, %s", next.ResourceVersion, page.ResourceVersion)
+			t.Errorf("resource version of a page = %s, want the first page's, %s", next.ResourceVersion, page.ResourceVersion)
 		}
 		rest = append(rest, namesOf(next)...)
 	}
@@ -127,7 +126,7 @@ func TestSelectors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Read from the watch cache, by an index where there is one, and from etcd as it was.
+			// The list is read from the watch cache, by an index where one exists, and from etcd.
 			for _, version := range []string{"", "0"} {
 				test.options.ResourceVersion = version
 				if got := namesOf(mustList(t, websites, test.options)); !slices.Equal(got, test.want) {
@@ -151,8 +150,8 @@ func TestSelectors(t *testing.T) {
 	})
 }
 
-// TestResourceVersions goes through the table of the API concepts on what a list
-// at a resource version contains.
+// TestResourceVersions checks the table in the API concepts on the content of a list at a
+// resource version.
 func TestResourceVersions(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -183,7 +182,7 @@ func TestResourceVersions(t *testing.T) {
 		})
 	}
 	for name, options := range map[string]metav1.ListOptions{
-		// Of one server: its cache has been read at this version before.
+		// All requests go to one server, whose cache has been read at this version before.
 		"any":                   {ResourceVersion: "0"},
 		"not older than":        {ResourceVersion: before, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
 		"not older, by default": {ResourceVersion: before},
@@ -225,7 +224,7 @@ func TestResourceVersions(t *testing.T) {
 	}
 	for name, test := range refusals {
 		t.Run(name, func(t *testing.T) {
-			// The client would try again ten times where the server asks for that.
+			// The client retries ten times if the response has Retry-After.
 			err := framework.Admin(t).Websites.WebsiteV1beta1().RESTClient().Get().Namespace(namespace).Resource("websites").
 				VersionedParams(&test.options, metav1.ParameterCodec).MaxRetries(0).Do(t.Context()).Error()
 			if !test.want(err) {
@@ -235,9 +234,8 @@ func TestResourceVersions(t *testing.T) {
 	}
 }
 
-// TestConsistentReadsComeFromTheCache lists right after each write: every list
-// has what was written, and none is read from etcd. It is not parallel, so that
-// no other test lists meanwhile.
+// TestConsistentReadsComeFromTheCache lists right after each write: every list has the written
+// Website, and none is read from etcd. It is not parallel, so that no other test lists meanwhile.
 func TestConsistentReadsComeFromTheCache(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
@@ -249,7 +247,7 @@ func TestConsistentReadsComeFromTheCache(t *testing.T) {
 			t.Fatalf("GET /metrics = %d (%v)", code, err)
 		}
 		for _, series := range series {
-			// There is no series before there is something to count.
+			// The series is missing while its count is zero.
 			if value, err := framework.MetricValue(body, series); err == nil {
 				sum += value
 			}

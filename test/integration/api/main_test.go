@@ -1,6 +1,6 @@
-// Package api tests what clients meet: requests by kubectl, by the generated clients and
-// by plain HTTP, through the aggregator of a real kube-apiserver, with its admission
-// policies, webhooks and quotas.
+// Package api tests the API as clients use it: requests by kubectl, by the generated clients and by
+// plain HTTP, through the aggregator of a real kube-apiserver, with its admission policies,
+// webhooks and quotas.
 package api
 
 import (

@@ -17,10 +17,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// Where other API servers behind the aggregator differed from built-in types.
+// In these points, other API servers behind the aggregator differed from built-in types.
 
-// TestStreamingListsInEveryForm: whatever the encoding and the selection, a list as a stream ends its initial events by
-// the annotated bookmark. Without it, informers wait for ever.
+// TestStreamingListsInEveryForm: in every encoding and with every selector, a streamed list ends
+// its initial events by the annotated bookmark. Without it, informers wait for ever.
 func TestStreamingListsInEveryForm(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -57,7 +57,7 @@ func TestStreamingListsInEveryForm(t *testing.T) {
 	requests.Wait()
 }
 
-// TestResponseHeaders: what kube-apiserver sets in each response is there once.
+// TestResponseHeaders: headers that kube-apiserver adds to each response occur once.
 func TestResponseHeaders(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -129,7 +129,8 @@ func TestSetSelectors(t *testing.T) {
 	}
 }
 
-// TestDeleteAllBesideAnotherClient: what another client deletes meanwhile is no error.
+// TestDeleteAllBesideAnotherClient: an object that another client deletes meanwhile causes
+// no error.
 func TestDeleteAllBesideAnotherClient(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -158,7 +159,8 @@ func TestDeleteAllBesideAnotherClient(t *testing.T) {
 	}
 }
 
-// TestApplyReadsNoOpenAPIv2: the documents of version 2 have all types of the cluster, and take seconds to decode.
+// TestApplyReadsNoOpenAPIv2: the documents of version 2 contain all types of the cluster, and take
+// seconds to decode.
 func TestApplyReadsNoOpenAPIv2(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -61,7 +61,7 @@ func TestPatches(t *testing.T) {
 			},
 		},
 	}
-	// One after the other: each starts from what the one before has left.
+	// The patches run in order, as each starts from the result of the one before.
 	for _, test := range accepted {
 		w, err := websites.Patch(t.Context(), "kubia", test.kind, []byte(test.patch), metav1.PatchOptions{})
 		if err != nil {
@@ -78,7 +78,7 @@ func TestPatches(t *testing.T) {
 	}{
 		"JSON: a test that fails": {kind: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/replicas","value":7}]`,
 			want: apierrors.IsInvalid},
-		"JSON: what is not there": {kind: types.JSONPatchType,
+		"JSON: a missing path": {kind: types.JSONPatchType,
 			patch: `[{"op":"remove","path":"/spec/source/git/secretRef"}]`, want: apierrors.IsInvalid},
 		"JSON: not a patch": {kind: types.JSONPatchType, patch: `{"spec":{}}`, want: apierrors.IsBadRequest},
 		"merge: a type": {kind: types.MergePatchType, patch: `{"spec":{"replicas":"two"}}`,
@@ -111,8 +111,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestConditionsAreMergedByType patches a status as a client does that knows of
-// one condition only.
+// TestConditionsAreMergedByType patches a status as a client does that writes a single condition.
 func TestConditionsAreMergedByType(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -144,14 +143,13 @@ func TestConditionsAreMergedByType(t *testing.T) {
 	}
 }
 
-// TestKubectlPatches lets kubectl choose the kind of patch, and shows what it
-// would change.
+// TestKubectlPatches uses kubectl's default type of patch, and kubectl diff.
 func TestKubectlPatches(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	framework.Kubectl(t, "apply", "-n", namespace, "-f", framework.Example)
 
-	// Without --type it is a strategic merge, which only types in a server's code have.
+	// Without --type, kubectl sends a strategic merge patch, which only compiled-in types support.
 	if got := framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "-p",
 		`{"spec":{"replicas":2}}`); !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia patched") {
 		t.Errorf("kubectl patch printed %q", got)

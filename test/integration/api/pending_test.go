@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestWebsiteIsPendingUntilReported creates and changes a Website on a server that
-// no controller watches: clients must take neither for ready.
+// TestWebsiteIsPendingUntilReported creates and changes a Website on a server without a controller:
+// clients must not treat either as ready.
 func TestWebsiteIsPendingUntilReported(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), framework.NewServer(t)

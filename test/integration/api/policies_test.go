@@ -17,11 +17,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// Policies and webhooks are stored by kube-apiserver, which only passes requests
-// for Websites on: it is website-apiserver that has to enforce them.
+// kube-apiserver stores policies and webhooks but only proxies requests for Websites:
+// website-apiserver must enforce them.
 
-// newPolicy creates a policy that is bound to nothing yet. The kind of its
-// parameter is nil for none.
+// newPolicy creates a policy without a binding. The kind of its parameter may be nil.
 func newPolicy(
 	t *testing.T, rule admissionregistrationv1.RuleWithOperations, parameters *admissionregistrationv1.ParamKind,
 	validation admissionregistrationv1.Validation,
@@ -45,8 +44,8 @@ func newPolicy(
 	return policy
 }
 
-// bind puts a policy into force in one namespace, until the test ends or the
-// function that it returns is called. The parameter is nil for none.
+// bind binds a policy in one namespace, until the test ends or the returned function is called. The
+// parameter may be nil.
 func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy, namespace string,
 	parameter *admissionregistrationv1.ParamRef) (unbind func()) {
 	t.Helper()
@@ -74,7 +73,7 @@ func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolic
 	return unbind
 }
 
-// tried creates a Website without storing it.
+// tried creates a Website as a dry run.
 func tried(ctx context.Context, t *testing.T, w *v1alpha1.Website) (*v1alpha1.Website, error) {
 	t.Helper()
 	return framework.Admin(t).Websites.WebsiteV1alpha1().Websites(w.Namespace).Create(ctx, w,
@@ -117,7 +116,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	_, rule := framework.RuleFor(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
 	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
-		// A field that only v1beta1 has shows which version is evaluated.
+		// A field that only v1beta1 has shows the evaluated version.
 		Expression: `object.spec.replicas <= 2 || ` +
 			`object.spec.source.git.repository.startsWith("https://example.com/")`,
 		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas)`,
@@ -132,7 +131,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	})
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(0)))
 	w.Spec.Replicas = ptr.To[int32](3)
-	// The controller writes the status meanwhile, which is not what is to be refused.
+	// The controller writes the status meanwhile, which must not reject this update as a conflict.
 	w.ResourceVersion = ""
 	if _, err := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace).Update(ctx, w,
 		metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
@@ -140,12 +139,12 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	}
 	if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "other", framework.V1alpha1Replicas(3),
 		func(w *v1alpha1.Website) { w.Spec.GitRepo = "https://example.com/site.git" })); err != nil {
-		t.Errorf("what the policy allows: %v", err)
+		t.Errorf("a write that the policy allows: %v", err)
 	}
 }
 
-// newMutatingPolicy creates a policy that applies an expression to what the rule
-// matches, once it is bound. It is deleted when the test ends.
+// newMutatingPolicy creates a policy that applies an expression to requests that match the rule,
+// once it is bound. It is deleted when the test ends.
 func newMutatingPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperations,
 	expression string) *admissionregistrationv1.MutatingAdmissionPolicy {
 	t.Helper()
@@ -171,7 +170,7 @@ func newMutatingPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperat
 	return policy
 }
 
-// bindMutating has a policy apply to the namespaces of a selector, until the test ends.
+// bindMutating binds a policy in the namespaces of a selector, until the test ends.
 func bindMutating(t *testing.T, policy *admissionregistrationv1.MutatingAdmissionPolicy,
 	selector *metav1.LabelSelector) {
 	t.Helper()
@@ -192,8 +191,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Create)
-	// The plugin cannot put what it has changed in one version into a request of
-	// another, so the rule has to name the versions of all requests.
+	// The plugin cannot convert a changed object into another version, so the rule must name the
+	// versions of all requests.
 	rule.APIVersions = []string{"*"}
 	bindMutating(t, newMutatingPolicy(t, rule,
 		`Object{metadata: Object.metadata{labels: {"team": "web"}}, spec: Object.spec{replicas: 2}}`), selector)
@@ -221,8 +220,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	}
 }
 
-// TestUIDOfUsers: policies see the UID of the user whom kube-apiserver has authenticated, also in a cluster that
-// publishes no name of a header for it, as those of kubeadm.
+// TestUIDOfUsers: policies see the UID of the user that kube-apiserver has authenticated, also in a
+// cluster that publishes no header name for it, such as one of kubeadm.
 func TestUIDOfUsers(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

@@ -18,15 +18,14 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// parameter refers to an object of the namespace of the request. A policy whose
-// parameter is not there refuses the request.
+// parameter refers to an object of the namespace of the request. A policy with a missing parameter
+// denies the request.
 func parameter(name string) *admissionregistrationv1.ParamRef {
 	deny := admissionregistrationv1.DenyAction
 	return &admissionregistrationv1.ParamRef{Name: name, ParameterNotFoundAction: &deny}
 }
 
-// validating creates a policy on Websites with a parameter, which is bound to
-// nothing yet.
+// validating creates a policy on Websites with a parameter, without a binding.
 func validating(t *testing.T, kind string,
 	validation admissionregistrationv1.Validation) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
@@ -34,8 +33,8 @@ func validating(t *testing.T, kind string,
 	return newPolicy(t, rule, &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: kind}, validation)
 }
 
-// mayRead lets website-apiserver read a resource of the core group everywhere,
-// until the test ends.
+// mayRead permits website-apiserver to read a resource of the core group in all namespaces, until
+// the test ends.
 func mayRead(t *testing.T, resource string) {
 	t.Helper()
 	rbac := framework.Admin(t).Kubernetes.RbacV1()
@@ -60,9 +59,8 @@ func mayRead(t *testing.T, resource string) {
 	framework.DeleteAfter(t, rbac.ClusterRoleBindings(), role.Name)
 }
 
-// TestPolicyParameters has ConfigMaps say what policies do. One after the other:
-// as long as any policy has a ConfigMap as parameter, website-apiserver watches
-// them.
+// TestPolicyParameters tests policies with ConfigMaps as parameters. The subtests are not parallel:
+// website-apiserver watches ConfigMaps as long as any policy has one as parameter.
 func TestPolicyParameters(t *testing.T) {
 	t.Parallel()
 	mayRead(t, "configmaps")
@@ -70,9 +68,8 @@ func TestPolicyParameters(t *testing.T) {
 	t.Run("mutating", testMutatingParameters)
 }
 
-// testValidatingParameters has a ConfigMap say what a policy allows. What it
-// says counts when it is changed, and when the policy was out of force in
-// between.
+// testValidatingParameters sets the limit of a policy by a ConfigMap. A change of the ConfigMap
+// takes effect, also after the policy was unbound in between.
 func testValidatingParameters(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	configMaps := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace)
@@ -127,7 +124,7 @@ func testValidatingParameters(t *testing.T) {
 	limited(1, "no params found for policy binding with `Deny` parameterNotFoundAction")
 }
 
-// testMutatingParameters has a ConfigMap say what a policy writes.
+// testMutatingParameters sets the value that a policy writes by a ConfigMap.
 func testMutatingParameters(t *testing.T) {
 	framework.RequireResource(t, "admissionregistration.k8s.io/v1", "mutatingadmissionpolicies")
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -173,7 +170,7 @@ func testMutatingParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.DeleteAfter(t, client.MutatingAdmissionPolicyBindings(), binding.Name)
-	framework.WaitFor(t, "the policy writes what the ConfigMap says", func(ctx context.Context) error {
+	framework.WaitFor(t, "the policy writes the ConfigMap's value", func(ctx context.Context) error {
 		w, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia", func(w *v1alpha1.Website) { w.Labels = nil }))
 		if err == nil && w.Labels["team"] != "web" {
 			err = errors.New("it is as it was sent")
@@ -182,10 +179,9 @@ func testMutatingParameters(t *testing.T) {
 	})
 }
 
-// TestPolicyParametersThatMayNotBeRead has a policy whose parameters are of a
-// kind that website-apiserver has no permission to read. That is for an administrator
-// to decide; until then the policy refuses what it is about, and nothing else
-// suffers.
+// TestPolicyParametersThatMayNotBeRead has a policy with parameters of a kind that
+// website-apiserver may not read. Granting that is left to an administrator; until then the policy
+// denies the requests that it matches, and other requests are not affected.
 func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, other := t.Context(), framework.NewNamespace(t), framework.NewNamespace(t)
@@ -214,7 +210,7 @@ func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 		false); err != nil || code != http.StatusOK {
 		t.Errorf("GET /readyz = %d %s (%v), want 200", code, body, err)
 	}
-	framework.WaitFor(t, "the log names what is missing", func(context.Context) error {
+	framework.WaitFor(t, "the log names the missing permission", func(context.Context) error {
 		log := (&framework.Server{Process: framework.Cluster.Process("website-apiserver")}).Log(t)
 		if want := `cannot list resource "secrets" in API group ""`; !strings.Contains(strings.ReplaceAll(log,
 			`\"`, `"`), want) {
@@ -224,7 +220,7 @@ func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 	})
 
 	mayRead(t, "secrets")
-	framework.WaitFor(t, "the policy allows what it should", func(ctx context.Context) error {
+	framework.WaitFor(t, "the policy allows valid requests", func(ctx context.Context) error {
 		_, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(2)))
 		return err
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestPreconditions: who says which object is meant changes that one or none.
+// TestPreconditions: a write with a UID or resource version changes that object or none.
 func TestPreconditions(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -77,7 +77,7 @@ func TestPreconditions(t *testing.T) {
 		t.Fatalf("the Website is now %+v (%v), want it unchanged", again, err)
 	}
 
-	// Without a version, as with built-in types, an update overwrites.
+	// Without a resource version, an update overwrites, as for built-in types.
 	dryRun = nil
 	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); err != nil {
 		t.Errorf("update without a resource version: %v", err)
@@ -87,11 +87,11 @@ func TestPreconditions(t *testing.T) {
 		t.Fatalf("the Website is %+v (%v), want the label", latest, err)
 	}
 	if err := remove(metav1.Preconditions{UID: &latest.UID, ResourceVersion: &latest.ResourceVersion}); err != nil {
-		t.Errorf("deletion with what it has: %v", err)
+		t.Errorf("deletion with the current preconditions: %v", err)
 	}
 	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); !apierrors.IsNotFound(err) &&
 		!apierrors.IsConflict(err) {
-		t.Errorf("update of what is gone: %v, want an error: an update never creates", err)
+		t.Errorf("update of a deleted Website: %v, want an error: an update never creates", err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestGeneratedNames(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// v1alpha1 names the Deployment, which the second would have as well.
+	// v1alpha1 requires the Deployment's name, which the second Website would share.
 	if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(betaManifest("", validSource)),
 		"create", "-n", namespace, "-f", "-"); err != nil {
 		t.Error(err)
@@ -121,7 +121,7 @@ func TestGeneratedNames(t *testing.T) {
 		case w.Name:
 			generatedToo++
 		case "kubia-website":
-			// v1alpha1 has always asked for the Deployment's name.
+			// v1alpha1 has always required the Deployment's name.
 			given++
 		default:
 			t.Errorf("Deployment of %s is called %s", w.Name, w.Spec.DeploymentName)

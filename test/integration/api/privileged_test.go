@@ -25,8 +25,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// newUserWithRole returns the configuration of a user of this test who has a
-// ClusterRole in the namespace.
+// newUserWithRole returns the configuration of a user of this test with a ClusterRole in
+// the namespace.
 func newUserWithRole(t *testing.T, namespace, role string) *rest.Config {
 	t.Helper()
 	user := namespace + "-" + role
@@ -44,7 +44,7 @@ const orClusterIP = ", or set the type ClusterIP, the default of v1beta1"
 // privilegedField is a field that requires a verb of its own.
 type privilegedField struct {
 	path, verb string
-	// orElse is how the message says what to do without the verb.
+	// orElse is the message's advice for users without the verb.
 	orElse string
 	// spec is a part of a v1beta1 spec that sets it, as JSON.
 	spec string
@@ -68,8 +68,8 @@ func (f privilegedField) checkRefused(t *testing.T, what, namespace, name string
 	}
 }
 
-// TestPrivilegedFields has a user who may only publish content try to expose a
-// Website and to have it scheduled on reserved nodes.
+// TestPrivilegedFields tries to expose a Website and to schedule it on reserved nodes, as a user
+// with permission to publish content only.
 func TestPrivilegedFields(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -103,9 +103,9 @@ func TestPrivilegedFields(t *testing.T) {
 	}
 }
 
-// TestOriginalManifestExposes: v1alpha1 has a node port by default, which requires expose as it does in v1beta1.
-// The cluster role edit has the verb, so that the original manifest applies; those who may only publish are told
-// what to do without.
+// TestOriginalManifestExposes: v1alpha1 has a node port by default, which requires the verb expose,
+// as in v1beta1. The cluster role edit has the verb, so that the original manifest applies; other
+// users get a message with the alternative.
 func TestOriginalManifestExposes(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -270,8 +270,8 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 	checkCreations("after deletion, ")
 }
 
-// TestPreviewsOfUsers: a user who may create and change Websites, but not delete them, cannot have website-controller
-// delete one by making it a preview.
+// TestPreviewsOfUsers: a user with permission to create and change Websites, but not to delete
+// them, cannot make website-controller delete one by making it a preview.
 func TestPreviewsOfUsers(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -323,15 +323,15 @@ func TestPreviewsOfUsers(t *testing.T) {
 			}
 		}
 	}
-	// Managed fields alone, which any client may write, mean nothing.
+	// Managed fields alone prove nothing, as any client may write them.
 	if _, err := beta.Patch(ctx, colleagues.Name, types.MergePatchType, []byte(`{"metadata":{`+managedFields+`}}`),
 		metav1.PatchOptions{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPrivilegedFieldsOfPolicies: what admission adds to a Website is authorized as if
-// the user had written it.
+// TestPrivilegedFieldsOfPolicies: fields that admission sets on a Website are authorized as if the
+// user had set them.
 func TestPrivilegedFieldsOfPolicies(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -355,7 +355,7 @@ func TestPrivilegedFieldsOfPolicies(t *testing.T) {
 		"kubia", false, err)
 }
 
-// TestExamplePolicies applies the policies that the documents recommend.
+// TestExamplePolicies applies the policies that the documentation recommends.
 func TestExamplePolicies(t *testing.T) {
 	t.Parallel()
 	namespace, file := framework.NewNamespace(t), framework.Path("artifacts", "examples", "policies", "limits.yaml")

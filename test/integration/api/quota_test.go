@@ -14,17 +14,15 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestResourceQuota counts Websites as it would count Pods: website-apiserver
-// refuses what exceeds the quota, and kube-controller-manager notices what was
-// deleted.
+// TestResourceQuota counts Websites like Pods: website-apiserver rejects creations beyond the
+// quota, and kube-controller-manager subtracts deleted Websites.
 func TestResourceQuota(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	const counted = corev1.ResourceName("count/websites.mycontroller.nevermosby.io")
 	quotas := framework.Admin(t).Kubernetes.CoreV1().ResourceQuotas(namespace)
-	// kube-controller-manager looks for new resources every 30 seconds. A quota that
-	// it has met before that is counted by its next full run, minutes later; a quota
-	// that is new then, at once.
+	// kube-controller-manager discovers new resources every 30 seconds. A quota that it has processed
+	// before is counted by its next full run, minutes later; a new quota at once.
 	framework.WaitFor(t, "kube-controller-manager counts Websites", func(ctx context.Context) error {
 		quota, err := quotas.Get(ctx, "sites", metav1.GetOptions{})
 		if err == nil && len(quota.Status.Hard) > 0 && len(quota.Status.Used) == 0 {
@@ -62,7 +60,7 @@ func TestResourceQuota(t *testing.T) {
 	if _, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "dry"), dry); err != nil {
 		t.Error(err)
 	}
-	// One through each version: they are the same resource.
+	// Both versions count, as they are one resource.
 	first := framework.MustCreate(t, framework.NewV1alpha1(namespace, "first", framework.V1alpha1Replicas(0)))
 	if _, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
 		framework.NewWebsite(namespace, "second", framework.Detailed), metav1.CreateOptions{}); err != nil {
@@ -79,7 +77,7 @@ func TestResourceQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitUsed(1)
-	// Admission reads quotas from an informer, which may be behind.
+	// Admission reads quotas from an informer, which may lag.
 	framework.WaitFor(t, "a third Website fits into the quota", func(ctx context.Context) error {
 		_, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "third", framework.V1alpha1Replicas(0)),
 			metav1.CreateOptions{})

@@ -16,8 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestSecretReferencesAreMigrated has the storage migrated by a user who may get
-// no Secret.
+// TestSecretReferencesAreMigrated migrates the storage as a user without permission to get Secrets.
 func TestSecretReferencesAreMigrated(t *testing.T) {
 	t.Parallel()
 	s, namespace := framework.NewServer(t), framework.NewNamespace(t)
@@ -46,8 +45,8 @@ func TestSecretReferencesAreMigrated(t *testing.T) {
 	}
 }
 
-// TestSecretReferencesOfPolicies: what admission adds to a Website is authorized
-// as if the user had written it.
+// TestSecretReferencesOfPolicies: fields that admission sets on a Website are authorized as if the
+// user had set them.
 func TestSecretReferencesOfPolicies(t *testing.T) {
 	t.Parallel()
 	ctx, owners := t.Context(), newSecretOwners(t)

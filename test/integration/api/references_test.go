@@ -20,8 +20,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// secretOwners are two users of a namespace who may edit Websites. Only one of
-// them may get the Secret "key".
+// secretOwners are two users of a namespace with permission to edit Websites. Only one of them may
+// get the Secret "key".
 type secretOwners struct {
 	namespace  string
 	rich, poor *rest.Config
@@ -37,7 +37,7 @@ func newSecretOwners(t *testing.T) secretOwners {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Users of this test only: website-apiserver remembers refusals for seconds.
+	// The users exist in this test only, as website-apiserver caches denials for seconds.
 	rich, poor := namespace+"-rich", namespace+"-poor"
 	framework.Bind(t, namespace, rich, "ClusterRole", "website-edit")
 	framework.Allow(t, namespace, rich, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"},
@@ -53,7 +53,7 @@ func newSecretOwners(t *testing.T) secretOwners {
 	return owners
 }
 
-// newPrivate returns a Website that takes its credentials from a Secret.
+// newPrivate returns a Website with credentials from a Secret.
 func newPrivate(namespace, name, secret string) *v1beta1.Website {
 	w := framework.NewWebsite(namespace, name, framework.Detailed)
 	w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: secret}
@@ -84,8 +84,7 @@ const (
 	carriedSecret      = `{"spec":{"source":{"git":{"secretRef":{"name":"key"}}}}}`
 )
 
-// TestSecretReferences has a user who may not get a Secret try to have a pod send
-// it to them.
+// TestSecretReferences tries to make a pod send a Secret to a user without permission to get it.
 func TestSecretReferences(t *testing.T) {
 	t.Parallel()
 	ctx, owners := t.Context(), newSecretOwners(t)
@@ -159,7 +158,7 @@ func TestSecretReferences(t *testing.T) {
 	}
 	created, err := richly.Create(ctx, newPrivate(namespace, "kubia", "key"), metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("the user who may get the Secret: %v", err)
+		t.Fatalf("the user with permission to get the Secret: %v", err)
 	}
 	changes := map[string]struct {
 		kind         types.PatchType
@@ -203,7 +202,7 @@ func TestSecretReferences(t *testing.T) {
 		"replicas, in v1alpha1": {kind: types.MergePatchType, patch: `{"spec":{"replicas":2}}`, alpha: true},
 		"a finalizer": {kind: types.MergePatchType,
 			patch: `{"metadata":{"finalizers":["example.com/held"]}}`},
-		"what the user does not mention": {kind: types.ApplyPatchType,
+		"apply without the fields": {kind: types.ApplyPatchType,
 			patch: betaManifest("kubia", "polling: {periodSeconds: 30}"), options: force},
 	}
 	for name, test := range changes {
@@ -224,7 +223,7 @@ func TestSecretReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	stolen := current.DeepCopy()
-	// With a version, a status written meanwhile would be a conflict.
+	// With a resource version, a concurrent status write would cause a conflict.
 	stolen.Spec.Source.Git.Repository, stolen.ResourceVersion = "https://evil.example.com/x.git", ""
 	_, err = beta.Update(ctx, stolen, metav1.UpdateOptions{})
 	checkSecretRefused(t, "update", secretField, namespace, "key", err)

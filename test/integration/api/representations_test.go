@@ -22,7 +22,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// response is what the cluster has answered to a request.
+// response is the cluster's response to a request.
 type response struct {
 	code        int
 	contentType string
@@ -32,8 +32,7 @@ type response struct {
 
 func (r response) warnings() []string { return r.header.Values("Warning") }
 
-// request sends one to the cluster as a user who may do everything. Headers are
-// given as pairs.
+// request sends a request to the cluster as the administrator. Headers are given as pairs.
 func request(t *testing.T, method, path, body string, headers ...string) response {
 	t.Helper()
 	answer := send(t, method, path, body, headers...)
@@ -72,7 +71,7 @@ func websitesPath(version, namespace, rest string) string {
 	return fmt.Sprintf("/apis/mycontroller.nevermosby.io/%s/namespaces/%s/websites%s", version, namespace, rest)
 }
 
-// TestContentNegotiation asks for representations as clients do.
+// TestContentNegotiation requests the representations that clients use.
 func TestContentNegotiation(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -87,7 +86,7 @@ func TestContentNegotiation(t *testing.T) {
 	tests := map[string]struct {
 		path, accept string
 		wantType     string
-		// wantBody is how the body begins, or a part of it.
+		// wantBody is the beginning or a part of the body.
 		wantBody []byte
 	}{
 		"JSON": {path: "/kubia", accept: "application/json", wantType: "application/json",
@@ -97,7 +96,7 @@ func TestContentNegotiation(t *testing.T) {
 		"protobuf":            {path: "/kubia", accept: protobuf, wantType: protobuf, wantBody: envelope},
 		"protobuf of a list":  {accept: protobuf, wantType: protobuf, wantBody: envelope},
 		"protobuf of a scale": {path: "/kubia/scale", accept: protobuf, wantType: protobuf, wantBody: envelope},
-		"whatever": {path: "/kubia", accept: "*/*", wantType: "application/json",
+		"any type": {path: "/kubia", accept: "*/*", wantType: "application/json",
 			wantBody: []byte(`"kind":"Website"`)},
 		"the first that is known": {path: "/kubia", accept: "text/html, " + protobuf + ", application/json",
 			wantType: protobuf, wantBody: envelope},
@@ -179,7 +178,7 @@ func TestTables(t *testing.T) {
 					(object != "" || test.object != "null") {
 					t.Errorf("%s: object of the row = %s, want %s", version, object, test.object)
 				}
-				// All but the ages, which increase, and what is between them.
+				// The ages are left out, as they increase, together with the cells between them.
 				rows = append(rows, slices.Delete(table.Rows[0].Cells, 4, 7))
 			}
 			if fmt.Sprint(rows[0]) != fmt.Sprint(rows[1]) {
@@ -189,7 +188,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestListsAsTable compares lists, which are encoded row by row, with what k8s.io/apiserver makes of single Websites.
+// TestListsAsTable compares lists, which are encoded row by row, with k8s.io/apiserver's tables of
+// single Websites.
 func TestListsAsTable(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -227,7 +227,7 @@ func TestListsAsTable(t *testing.T) {
 						t.Errorf("the list has %+v with %s, the Website %+v with %s", list.TypeMeta, got.Object.Raw, one.TypeMeta,
 							want.Object.Raw)
 					}
-					// All but the ages, which increase, and what is between them.
+					// The ages are left out, as they increase, together with the cells between them.
 					if got, want := fmt.Sprint(slices.Delete(got.Cells, 4, 7)),
 						fmt.Sprint(slices.Delete(want.Cells, 4, 7)); got != want {
 						t.Errorf("the list shows %s, the Website %s", got, want)
@@ -292,7 +292,7 @@ func TestMetadataClient(t *testing.T) {
 	}
 }
 
-// recorder notes the headers of the requests that pass it.
+// recorder records the headers of the requests that pass it.
 type recorder struct {
 	http.RoundTripper
 	headers []http.Header
@@ -303,8 +303,7 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(request)
 }
 
-// TestClientsetPrefersProtobuf makes a clientset from a configuration that says
-// nothing of encodings.
+// TestClientsetPrefersProtobuf makes a clientset from a configuration without encodings.
 func TestClientsetPrefersProtobuf(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -31,8 +31,8 @@ func mustPublish(t *testing.T, namespace string) {
 		"history": []v1beta1.WebsiteRelease{release(newCommit, 2), release(oldCommit, 1)}})
 }
 
-// TestRequestsOfTypedClients requests a sync and rolls back with the clientset, in every
-// encoding that it has.
+// TestRequestsOfTypedClients requests a sync and rolls back with the clientset, in every encoding
+// that it supports.
 func TestRequestsOfTypedClients(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -77,7 +77,8 @@ func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1b
 		metav1.CreateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("a rollback of another Website: %v, want a conflict", err)
 	}
-	// The controller of the cluster observes no commit: which one is replaced depends on what it has reported by now.
+	// The controller of the cluster observes no commits, so the replaced commit depends on its
+	// last report.
 	rolledBack, err := websites.Rollback(
 		ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: known.UID}, Commit: ptr.To(oldCommit)},
 		metav1.CreateOptions{FieldManager: "desk"},
@@ -97,7 +98,7 @@ func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1b
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// It is refused once, and not repeated as a conflict is.
+	// The rejected request is sent once. A conflict would be retried.
 	attempts := 0
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		attempts++
@@ -109,7 +110,7 @@ func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1b
 	}
 }
 
-// TestPolicyOnRollback: admission decides about the commit of a rollback.
+// TestPolicyOnRollback: admission policies apply to the commit of a rollback.
 func TestPolicyOnRollback(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

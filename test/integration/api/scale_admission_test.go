@@ -16,8 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestAdmissionOfScales has policies about the scale of Websites, in one version,
-// see requests through both: the Scale that was sent, and what it was before.
+// TestAdmissionOfScales has policies on the scale of Websites in one version, which see requests
+// through both: the Scale that was sent, and the former one.
 func TestAdmissionOfScales(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

@@ -12,8 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestSelectionByStatus selects by what the controller reports, on a server that no
-// controller watches.
+// TestSelectionByStatus selects by fields of the status, on a server without a controller.
 func TestSelectionByStatus(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), framework.NewServer(t)
@@ -68,7 +67,7 @@ func TestSelectionByStatus(t *testing.T) {
 		t.Errorf("kubectl get --field-selector printed %q, want broken", got)
 	}
 
-	// The watch begins with what is selected: objects enter and leave the selection.
+	// The watch starts with the selected objects; later, objects enter and leave the selection.
 	watcher := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "status.ready=False"})
 	next := func(what string, kind watch.EventType, name string) {
 		t.Helper()
@@ -94,7 +93,7 @@ func TestSelectionByStatus(t *testing.T) {
 	}
 }
 
-// TestScaleOfANewWebsite: its selector does not wait for the controller.
+// TestScaleOfANewWebsite: its selector does not depend on the controller.
 func TestScaleOfANewWebsite(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), framework.NewServer(t)
@@ -119,7 +118,7 @@ func TestScaleOfANewWebsite(t *testing.T) {
 	}
 }
 
-// TestTakenDeploymentNameIsRejected names the Website that has it.
+// TestTakenDeploymentNameIsRejected: the message names the Website with the same Deployment.
 func TestTakenDeploymentNameIsRejected(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestSizeOfASpec: what is accepted fits into etcd, and its configuration into a
-// ConfigMap; anything larger is the client's error.
+// TestSizeOfASpec: an accepted spec fits into etcd, and its configuration into a ConfigMap; a
+// larger one is the client's error.
 func TestSizeOfASpec(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -43,8 +43,8 @@ func TestSizeOfASpec(t *testing.T) {
 	framework.WaitSettled(t, namespace, "kubia")
 }
 
-// TestLargestManifest: the largest spec can be applied by kubectl, which keeps the manifest in an annotation, and be
-// read and written in v1alpha1, which keeps most of it in another.
+// TestLargestManifest: kubectl can apply the largest spec, although it keeps the manifest in an
+// annotation, and v1alpha1 can read and write it, although it keeps most of it in another.
 func TestLargestManifest(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -77,7 +77,7 @@ func TestLargestManifest(t *testing.T) {
 			t.Fatalf("%s: %d redirects (%v)", version, len(w.Spec.Serving.Redirects), err)
 		}
 		alphas := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace)
-		// The controller writes it, too.
+		// The controller writes it as well.
 		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			alpha, err := alphas.Get(ctx, version, metav1.GetOptions{})
 			if err != nil {

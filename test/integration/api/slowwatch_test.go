@@ -23,15 +23,16 @@ import (
 )
 
 const (
-	// Of writeCount writes of writeSize a watch that is not read may hold two thirds. The windows of HTTP/2 take half.
+	// The server may hold two thirds of these writes for a watch that is not read. The windows of
+	// HTTP/2 take half.
 	writeCount, writeSize = 288, 64 << 10
 	maxHeld               = writeCount * writeSize / 3 * 2
 	// writeNumber is the annotation with the number of a write.
 	writeNumber = "write"
 )
 
-// TestWatcherThatNeverReads: a client that watches and does not read holds a few megabytes, and loses its watch. The
-// others get every event, in order.
+// TestWatcherThatNeverReads: a client that watches and does not read occupies a few megabytes, and
+// loses its watch. The others get every event, in order.
 func TestWatcherThatNeverReads(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -66,7 +67,7 @@ func TestWatcherThatNeverReads(t *testing.T) {
 	}
 }
 
-// stalledWatch starts a watch of which nothing is read yet.
+// stalledWatch starts a watch without reading from it.
 func stalledWatch(t *testing.T, namespace, resourceVersion string) io.Reader {
 	t.Helper()
 	response := send(t, http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&resourceVersion="+resourceVersion),
@@ -77,7 +78,7 @@ func stalledWatch(t *testing.T, namespace, resourceVersion string) io.Reader {
 	return response.Body
 }
 
-// followWatch starts a watch that goes on when the server ends it, as those of clients.
+// followWatch starts a watch that is resumed when the server ends it, as by informers.
 func followWatch(t *testing.T, namespace, resourceVersion string) watch.Interface {
 	t.Helper()
 	websites := &cache.ListWatch{WatchFuncWithContext: framework.Websites(t, namespace).Watch}
@@ -89,7 +90,7 @@ func followWatch(t *testing.T, namespace, resourceVersion string) watch.Interfac
 	return watcher
 }
 
-// readAll reads until the last write, and returns an error if one is missing or not in its place.
+// readAll reads until the last write, and returns an error if one is missing or out of order.
 func readAll(watcher watch.Interface) error {
 	last := 0
 	for event := range watcher.ResultChan() {
@@ -108,8 +109,8 @@ func readAll(watcher watch.Interface) error {
 	return fmt.Errorf("the watch ended after write %d of %d", last, writeCount)
 }
 
-// following returns the number of the write that an event is about: the last one, if something else has changed, or
-// the next.
+// following returns the number of the write in an event: the last one, if another field has
+// changed, or the next.
 func following(last int, website *v1beta1.Website) (int, error) {
 	number, _ := strconv.Atoi(website.Annotations[writeNumber])
 	if number != last && number != last+1 {
@@ -118,14 +119,15 @@ func following(last int, website *v1beta1.Website) (int, error) {
 	return number, nil
 }
 
-// readStalled reads what a watch has held until its end. It returns the size, and the last write that arrived.
+// readStalled reads the buffered events of a watch until its end. It returns their size, and the
+// last write among them.
 func readStalled(stalled io.Reader) (held, last int, err error) {
 	lines := bufio.NewReader(stalled)
 	for {
 		line, err := lines.ReadBytes('\n')
 		held += len(line)
 		if errors.Is(err, io.EOF) {
-			return held, last, nil // An event may be cut off.
+			return held, last, nil // The last event may be truncated.
 		}
 		if err != nil {
 			return held, last, fmt.Errorf("reading the watch after write %d: %w", last, err)

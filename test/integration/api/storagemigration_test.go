@@ -19,8 +19,8 @@ import (
 
 var migratedWebsites = flag.Int("migrated-websites", 20, "how many Websites TestStorageVersionMigration creates")
 
-// TestStorageVersionMigration: the migration of the cluster rewrites Websites, also one that very many
-// managers have written.
+// TestStorageVersionMigration: the cluster's storage migration rewrites Websites, also one with
+// very many field managers.
 func TestStorageVersionMigration(t *testing.T) {
 	const managers = 250
 	t.Parallel()
@@ -62,12 +62,12 @@ func TestStorageVersionMigration(t *testing.T) {
 	})
 }
 
-// giveManagers gives a Website labels that have each been applied by another manager, as if all had done so: that
-// many requests would take a minute.
+// giveManagers sets labels with a field manager each, as if all had applied them: so many requests
+// would take a minute.
 func giveManagers(t *testing.T, namespace, name string, managers int) {
 	t.Helper()
 	update := func(change func(w *v1beta1.Website)) (updated *v1beta1.Website) {
-		// The controller reports meanwhile.
+		// The controller writes the status meanwhile.
 		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			website, err := framework.Websites(t, namespace).Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
@@ -88,7 +88,7 @@ func giveManagers(t *testing.T, namespace, name string, managers int) {
 			w.Labels[label(i)] = ""
 		}
 	})
-	// A label that changes loses its managers, so they come second.
+	// A changed label loses its managers, so they are set in a second write.
 	updated := update(func(w *v1beta1.Website) {
 		for i := range managers {
 			w.ManagedFields = append(w.ManagedFields, metav1.ManagedFieldsEntry{

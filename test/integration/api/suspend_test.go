@@ -13,7 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestApplySuspended applies a manifest again and again that suspends a Website and names no pin, as GitOps tools do.
+// TestApplySuspended repeatedly applies a manifest that suspends a Website without a pin, as GitOps
+// tools do.
 func TestApplySuspended(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]string{
@@ -70,7 +71,7 @@ func TestApplySuspended(t *testing.T) {
 			if err != nil || after.Generation != before.Generation || pin() != newCommit+" Suspend" {
 				t.Errorf("applied again: generation %d after %d, pin %q (%v)", after.Generation, before.Generation, pin(), err)
 			}
-			// A scale, and a client of v1alpha1 that knows neither field, leave the pin as it is.
+			// A scale, and a client of v1alpha1, which has neither field, keep the pin.
 			framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=0")
 			framework.Kubectl(t, "patch", "websites.v1alpha1."+website.GroupName, "kubia", "-n", namespace, "--type=merge", "-p",
 				`{"spec":{"replicas":2}}`)

@@ -15,8 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestOldClientLosesNothing lets a client of v1alpha1 scale a Website that was
-// written in v1beta1.
+// TestOldClientLosesNothing scales a Website of v1beta1 as a client of v1alpha1.
 func TestOldClientLosesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -43,15 +42,15 @@ func TestOldClientLosesNothing(t *testing.T) {
 		t.Errorf("spec = %+v, want %+v", got.Spec, *want)
 	}
 	if len(got.Annotations) != 0 {
-		t.Errorf("annotations = %v: what carries fields in v1alpha1 is left over", got.Annotations)
+		t.Errorf("annotations = %v: the annotation with v1alpha1's missing fields is left over", got.Annotations)
 	}
 }
 
-// alphaWebsites is what kubectl calls Websites of v1alpha1.
+// alphaWebsites is kubectl's argument for Websites of v1alpha1.
 const alphaWebsites = "websites.v1alpha1.mycontroller.nevermosby.io"
 
-// TestV1alpha1WithoutTheAnnotation: every write that lacks it keeps the fields that
-// this version lacks, and an empty one resets them.
+// TestV1alpha1WithoutTheAnnotation: every write without it keeps the fields that this version
+// lacks, and an empty one resets them.
 func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -80,8 +79,8 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stderr string
-		// kubectl replace reads the resource version that it sends: a write of the controller
-		// in between is a conflict.
+		// kubectl replace sends the resource version that it has read: a write of the controller in
+		// between causes a conflict.
 		framework.WaitFor(t, "there is no conflict", func(ctx context.Context) error {
 			_, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(string(data)),
 				append(args, "-n", namespace, "-f", "-")...)
@@ -135,7 +134,7 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 		}
 	}
 
-	// An old export reverts newer fields, which the user reads.
+	// An old export reverts newer fields, and a warning tells the user.
 	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
 		`{"spec":{"source":{"path":"newer"}}}`)
 	exported.SetResourceVersion("")
@@ -154,17 +153,19 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	mustHave("empty annotation", 1, *reset)
 }
 
-// TestUnreadableAnnotation is the client's mistake on every write.
+// TestUnreadableAnnotation: an annotation that cannot be parsed is the client's error in
+// every write.
 func TestUnreadableAnnotation(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
-	// "kubectl replace" sends the version that it has read, with which no status may conflict.
+	// "kubectl replace" sends the resource version that it has read, which a status write would
+	// make conflict.
 	framework.WaitSettled(t, namespace, "kubia")
 	damaged := strings.Replace(manifest("NAME", validRepo, validDeployment), "metadata: {",
 		"metadata: {annotations: {"+website.AnnotationCarriedFields+": '{\"spec\":'}, ", 1)
 	patch := `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"suspend\":\"yes\"}}"}}}`
-	// The second apply of a manager is merged with what it has applied first.
+	// The second apply of a manager is merged with its first.
 	framework.KubectlWith(t, framework.Stdin(manifest("kubia", validRepo, validDeployment)), "apply", "--server-side",
 		"--field-manager=twice", "--force-conflicts", "-n", namespace, "-f", "-")
 	writes := map[string]struct {
@@ -196,8 +197,8 @@ func TestUnreadableAnnotation(t *testing.T) {
 	}
 }
 
-// TestDeploymentNameLeftOut: the name is that of the Website on creation, and what
-// it is afterwards.
+// TestDeploymentNameLeftOut: the name defaults to the Website's on creation, and to the current one
+// on updates.
 func TestDeploymentNameLeftOut(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestKubectlWaits waits as scripts do: for a condition, and for the end.
+// TestKubectlWaits waits as scripts do: for a condition, and for the deletion.
 func TestKubectlWaits(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

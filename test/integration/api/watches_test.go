@@ -20,7 +20,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// observation is an event in few words.
+// observation is a short form of an event.
 type observation struct {
 	event watch.EventType
 	name  string
@@ -42,19 +42,20 @@ func expectEvents(t *testing.T, watcher watch.Interface, want ...observation) {
 	}
 }
 
-// TestBookmarks watches twice until the server ends it: with bookmarks there is
-// one before the end, without none.
+// TestBookmarks watches until the server ends the watch: with bookmarks enabled, one arrives before
+// the end; otherwise none.
 func TestBookmarks(t *testing.T) {
 	t.Parallel()
 	namespace, elsewhere := framework.NewNamespace(t), framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
 	started := mustList(t, websites, metav1.ListOptions{}).ResourceVersion
-	// The last bookmark is sent two seconds before the end, when the other Website must have been created.
+	// The last bookmark is sent two seconds before the end, after the other Website was created.
 	options := metav1.ListOptions{ResourceVersion: started, TimeoutSeconds: ptr.To[int64](10)}
 	without := framework.StartWatch(t, websites, options)
 	options.AllowWatchBookmarks = true
 	with := framework.StartWatch(t, websites, options)
-	// Of another namespace: a bookmark moves watchers on over what they do not see.
+	// The object is in another namespace: a bookmark advances the resource version of watches without
+	// an event.
 	other := framework.MustCreate(t, framework.NewWebsite(elsewhere, "other", framework.Detailed))
 
 	bookmarks := func(watcher watch.Interface) []*v1beta1.Website {
@@ -85,8 +86,8 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
-// TestStreamingList asks for a list as a stream of events: what is there, a
-// bookmark that ends it, and then what happens.
+// TestStreamingList requests a list as a stream of events: the existing objects, a bookmark that
+// ends them, and then the changes.
 func TestStreamingList(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -115,7 +116,7 @@ func TestStreamingList(t *testing.T) {
 	}
 }
 
-// TestWatchFromAResourceVersion misses nothing that has happened since.
+// TestWatchFromAResourceVersion gets all changes since that version.
 func TestWatchFromAResourceVersion(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -130,7 +131,7 @@ func TestWatchFromAResourceVersion(t *testing.T) {
 		observation{watch.Added, "gone"}, observation{watch.Deleted, "gone"}, observation{watch.Added, "here"})
 }
 
-// TestWatchOfASelection: what leaves a selection is deleted for its watchers.
+// TestWatchOfASelection: an object that leaves a selection is reported as deleted.
 func TestWatchOfASelection(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -158,14 +159,14 @@ func TestWatchOfASelection(t *testing.T) {
 		observation{watch.Deleted, "one"})
 }
 
-// TestKubectlWatches reads what "kubectl get --watch" prints: rows of the table,
-// made on the server.
+// TestKubectlWatches reads the output of "kubectl get --watch": rows of the table that the
+// server makes.
 func TestKubectlWatches(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), framework.WaitTimeout)
 	defer cancel()
-	// Its row shows that kubectl has listed, and so watches what is created from now on.
+	// The row of this Website shows that kubectl has listed, and watches from now on.
 	framework.MustCreate(t, framework.NewWebsite(namespace, "earlier", framework.Detailed))
 	command := exec.CommandContext(ctx, framework.Cluster.KubectlPath(), "get", "websites", "-n", namespace, "--watch",
 		"--output-watch-events")
@@ -179,7 +180,7 @@ func TestKubectlWatches(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		// It never ends by itself, so that it was killed is all that there is to say.
+		// The command was killed, so its error is expected.
 		_ = command.Wait()
 	})
 

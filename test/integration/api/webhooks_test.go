@@ -18,7 +18,7 @@ func TestValidatingAdmissionWebhook(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	server := framework.NewWebhook(t, func(w *unstructured.Unstructured, response *admissionv1.AdmissionResponse) {
-		// In the version that the rule names, whatever the client has sent.
+		// The webhook gets the version in its rule, independent of the client's.
 		repository, _, _ := unstructured.NestedString(w.Object, "spec", "source", "git", "repository")
 		if w.GetName() == "forbidden" {
 			response.Allowed = false
@@ -39,7 +39,7 @@ func TestValidatingAdmissionWebhook(t *testing.T) {
 		`admission webhook "validate.example.com" denied the request: not from `+
 			`https://github.com/nevermosby/kubia-website-example.git`))
 	if _, err := tried(t.Context(), t, framework.NewV1alpha1(namespace, "allowed")); err != nil {
-		t.Errorf("what the webhook allows: %v", err)
+		t.Errorf("a request that the webhook allows: %v", err)
 	}
 
 	server.Close()

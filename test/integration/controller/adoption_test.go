@@ -33,7 +33,7 @@ var backedUp = []schema.GroupVersionResource{
 	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
 }
 
-// backup is a site, and its children by kind, as a backup has them.
+// backup holds a Website and its children, by kind, as a backup tool saves them.
 type backup struct {
 	website  *v1alpha1.Website
 	children map[schema.GroupVersionResource][]unstructured.Unstructured
@@ -49,7 +49,7 @@ func dynamicClient(t *testing.T) dynamic.Interface {
 	return client
 }
 
-// ofSite selects what has the labels of the site.
+// ofSite selects objects by the label of the site.
 var ofSite = metav1.ListOptions{LabelSelector: "controller=kubia"}
 
 // loseSite creates a site with two pods, backs it up, and deletes it.
@@ -90,8 +90,8 @@ func sitePods(t *testing.T, namespace string) []corev1.Pod {
 	return pods.Items
 }
 
-// restore creates the children again, as backup tools do: without owner references, status and what the API server
-// sets. Velero has written the managed fields since 1.11, by a patch.
+// restore creates the children again, as backup tools do: without owner references, status and
+// fields that the API server sets. Velero has written the managed fields since 1.11, by a patch.
 func (b backup) restore(t *testing.T, withManagedFields bool) {
 	t.Helper()
 	for resource, objects := range b.children {
@@ -129,7 +129,7 @@ func (b backup) restore(t *testing.T, withManagedFields bool) {
 	framework.MustCreate(t, website)
 }
 
-// restoredSite is what adoption leaves as it is.
+// restoredSite has the properties that adoption must keep.
 type restoredSite struct {
 	children  map[string]types.UID
 	pods      []types.UID
@@ -171,7 +171,7 @@ func observeRestored(t *testing.T, namespace string) restoredSite {
 	return site
 }
 
-// requireSame fails the test unless a site has what it had when it was restored.
+// requireSame fails the test unless a site has the same properties as after the restore.
 func (s restoredSite) requireSame(t *testing.T, b backup) {
 	t.Helper()
 	now := observeRestored(t, b.website.Namespace)
@@ -183,7 +183,7 @@ func (s restoredSite) requireSame(t *testing.T, b backup) {
 	}
 }
 
-// nodePort is that of the Service before it was lost.
+// nodePort returns the node port of the Service in the backup.
 func (b backup) nodePort(t *testing.T) int32 {
 	t.Helper()
 	service := b.children[corev1.SchemeGroupVersion.WithResource("services")][0]
@@ -198,7 +198,7 @@ func (b backup) nodePort(t *testing.T) int32 {
 	return int32(port)
 }
 
-// adopt runs the command, as a user who may do everything.
+// adopt runs the command as the administrator.
 func adopt(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd, err := app.NewCommand()
@@ -215,8 +215,8 @@ func adopt(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestAdoptRestored restores a site without managed fields: the controller names all that it may not take, and
-// reconciles them as they are once the command has adopted them.
+// TestAdoptRestored restores a site without managed fields: the controller names all objects that
+// it must not take, and reconciles them unchanged once the command has adopted them.
 func TestAdoptRestored(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -245,12 +245,13 @@ func TestAdoptRestored(t *testing.T) {
 	if plan := adopt(t, "plan", "-n", namespace); plan != "0 to adopt, 0 refused\n" {
 		t.Errorf("the plan is\n%s, want that nothing is left to adopt", plan)
 	}
-	// The controller is the manager of what it has adopted: a change of the Website takes effect.
+	// The controller manages the adopted fields: a change of the Website takes effect.
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=3")
 	framework.WaitAvailable(t, b.website, 3)
 }
 
-// TestRestoredWithManagedFields restores a site as current versions of Velero do: the controller adopts it by itself.
+// TestRestoredWithManagedFields restores a site as current versions of Velero do: the controller
+// adopts it by itself.
 func TestRestoredWithManagedFields(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -265,8 +266,9 @@ func TestRestoredWithManagedFields(t *testing.T) {
 	}
 }
 
-// TestPodsAreNotRestored: kube-apiserver merges matchLabelKeys into the selector of a pod that it creates, and rejects
-// a pod that has both. So a backup of the pods cannot be restored, and the Deployment creates them.
+// TestPodsAreNotRestored: kube-apiserver merges matchLabelKeys into the selector of a pod that it
+// creates, and rejects a pod with both. So pods cannot be restored from a backup, and the
+// Deployment creates them.
 func TestPodsAreNotRestored(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

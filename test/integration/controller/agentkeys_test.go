@@ -16,9 +16,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestAgentKeys: the controller keeps the keys of requests to agents in a Secret, and gives
-// the public ones to the agents of each namespace with Websites. Keys that were deleted or made unreadable are
-// replaced there as well.
+// TestAgentKeys: the controller keeps the keys for requests to agents in a Secret, and publishes
+// the public ones to the agents in each namespace with Websites. Deleted or unreadable keys are
+// replaced in both places.
 func TestAgentKeys(t *testing.T) {
 	stopController(t)
 	framework.StartController(t, app.Instruments{AgentKeysPeriod: time.Second},

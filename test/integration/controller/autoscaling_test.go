@@ -19,8 +19,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestHorizontalPodAutoscaler lets kube-controller-manager's own autoscaler bring
-// a Website into its bounds, which takes no metrics.
+// TestHorizontalPodAutoscaler makes kube-controller-manager's autoscaler scale a Website into its
+// bounds, which needs no metrics.
 func TestHorizontalPodAutoscaler(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -86,8 +86,7 @@ func TestHorizontalPodAutoscaler(t *testing.T) {
 	})
 }
 
-// TestScaleSelectsThePods: the selector of a Scale is how autoscalers find what
-// they measure.
+// TestScaleSelectsThePods: autoscalers find the pods to measure by the selector of a Scale.
 func TestScaleSelectsThePods(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -110,7 +109,7 @@ func TestScaleSelectsThePods(t *testing.T) {
 	}
 }
 
-// TestKubectlScale covers the conditions that kubectl can set.
+// TestKubectlScale covers the preconditions that kubectl can set.
 func TestKubectlScale(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -138,8 +137,7 @@ func TestKubectlScale(t *testing.T) {
 	}
 }
 
-// TestApplyToScale: the number of replicas has one owner, whichever of the two
-// resources it is applied to.
+// TestApplyToScale: the number of replicas has one owner, through both resources.
 func TestApplyToScale(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
@@ -198,7 +196,7 @@ func TestApplyToScale(t *testing.T) {
 				}
 			}
 
-			// The team gives the replicas up and keeps everything else.
+			// The team gives up the replicas and keeps all other fields.
 			team.Spec.Replicas = nil
 			kept, err := websites.Apply(ctx, team, metav1.ApplyOptions{FieldManager: "team"})
 			if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestPausedDeployment: a pause is a user's decision and is left alone, and
-// the site says why it does not change.
+// TestPausedDeployment: the controller keeps a user's pause, and a condition explains why the site
+// does not change.
 func TestPausedDeployment(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -56,7 +56,7 @@ func TestWaitForReady(t *testing.T) {
 	}
 	if len(got.Status.URLs) < 2 || !strings.HasSuffix(got.Status.URLs[0], fmt.Sprintf(":%d", got.Status.NodePort)) ||
 		got.Status.URLs[len(got.Status.URLs)-1] != "http://kubia-website-npsvc."+namespace+".svc" {
-		t.Errorf("urls = %q, want a node's and then that of the Service", got.Status.URLs)
+		t.Errorf("urls = %q, want a node's and then the Service's", got.Status.URLs)
 	}
 
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=0")
@@ -78,7 +78,7 @@ func TestQuotaExceeded(t *testing.T) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// What was refused is asked for again by others' backoff; a change hurries it.
+	// The rejected request is retried with its Website's backoff; a change resets that.
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=2")
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 }
@@ -112,8 +112,8 @@ func TestPodDisruptionBudgetComesAndGoes(t *testing.T) {
 	exists(true)
 }
 
-// TestSuspendKeepsTheCommit reports a commit in place of the observer, which
-// probes no pods in a simulated cluster.
+// TestSuspendKeepsTheCommit reports a commit in place of the controller, which probes no pods in a
+// simulated cluster.
 func TestSuspendKeepsTheCommit(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -158,7 +158,7 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 		t.Errorf("the Deployment has generation %s, had %s: pods are replaced", got, generation)
 	}
 
-	// Neither scaling nor the loss of the Deployment and of the status makes the site move on.
+	// Neither scaling nor the loss of the Deployment or of the status changes the served commit.
 	patch("status", `{"status":{"history":null}}`)
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=2")
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
@@ -225,8 +225,8 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
-// TestCreateDoesNotMerge proves what the controller relies on to create a child
-// and never to merge into one that another client has made a moment before.
+// TestCreateDoesNotMerge proves that the API server rejects the controller's creation of a child
+// that another client has created just before, and never merges the two.
 func TestCreateDoesNotMerge(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)

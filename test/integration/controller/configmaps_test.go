@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestConfigurationOfEachRevision changes what the pods are configured with, again and
-// again: each revision that the Deployment keeps has its configuration, and only these.
+// TestConfigurationOfEachRevision changes the configuration of the pods several times: each
+// revision that the Deployment keeps has its configuration, and there are no others.
 func TestConfigurationOfEachRevision(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
@@ -27,8 +27,8 @@ func TestConfigurationOfEachRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// check returns an error unless there are the ConfigMaps that ReplicaSets mount, and, if
-	// exactly, no others.
+	// check returns an error unless the ConfigMaps that ReplicaSets mount exist, and, if exactly,
+	// no others.
 	check := func(ctx context.Context, exactly bool) error {
 		replicaSets, err := client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -88,7 +88,7 @@ func TestConfigurationOfEachRevision(t *testing.T) {
 		t.Errorf("editing the configuration: %v, want that it is immutable", err)
 	}
 
-	// Without the revisions of before, nothing needs their configurations.
+	// Once the old ReplicaSets are deleted, their configurations are unused.
 	err = client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: oldRevisions(ctx, t, namespace)})
 	if err != nil {
@@ -123,8 +123,8 @@ func oldRevisions(ctx context.Context, t *testing.T, namespace string) string {
 	return selector + ")"
 }
 
-// TestConfigMapOfEarlierVersion starts from the single, mutable ConfigMap of versions
-// before: it stays while a revision mounts it.
+// TestConfigMapOfEarlierVersion starts from the single, mutable ConfigMap of earlier versions: it
+// stays while a revision mounts it.
 func TestConfigMapOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes

@@ -20,8 +20,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestTheOriginalExample applies the manifest as it is and checks what the
-// original controller made of it.
+// TestTheOriginalExample applies the unchanged manifest and checks the children that the original
+// controller created for it.
 func TestTheOriginalExample(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -84,7 +84,7 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestChildrenAreRepaired edits and deletes children as a person would.
+// TestChildrenAreRepaired edits and deletes children as a user would.
 func TestChildrenAreRepaired(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -206,7 +206,7 @@ func TestChildrenAreRepaired(t *testing.T) {
 		})
 	}
 
-	t.Run("what others add is left alone", func(t *testing.T) {
+	t.Run("fields of other managers are kept", func(t *testing.T) {
 		framework.Kubectl(t, "annotate", "deployment/kubia-website", "-n", namespace, "example.com/note=theirs")
 		framework.Kubectl(t, "scale", "deployment/kubia-website", "-n", namespace, "--replicas=4")
 		framework.WaitFor(t, "the replicas are repaired", func(ctx context.Context) error {
@@ -226,8 +226,7 @@ func TestChildrenAreRepaired(t *testing.T) {
 	})
 }
 
-// waitEvent waits for an event about the Website with the given reason and
-// returns its message.
+// waitEvent waits for an event about the Website with the given reason and returns its message.
 func waitEvent(t *testing.T, w *v1alpha1.Website, reason string) string {
 	t.Helper()
 	var note string
@@ -247,8 +246,9 @@ func waitEvent(t *testing.T, w *v1alpha1.Website, reason string) string {
 	return note
 }
 
-// TestTakenDeploymentName has a second Website for the Deployment of the first, as
-// after two creations at once: the first is left in peace, and the second takes over once it is free.
+// TestTakenDeploymentName has a second Website with the Deployment of the first, as after two
+// concurrent creations: the first is not affected, and the second creates its own once the name
+// is free.
 func TestTakenDeploymentName(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -274,7 +274,7 @@ func TestTakenDeploymentName(t *testing.T) {
 	for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteAvailable, v1beta1.WebsiteProgressing} {
 		if c := framework.WaitCondition(t, namespace, "second", kind, metav1.ConditionFalse,
 			v1beta1.WebsiteReasonNameTaken); !strings.Contains(c.Message, `Website "first"`) {
-			t.Errorf("message = %q, want it to say who has the name", c.Message)
+			t.Errorf("message = %q, want the owner of the name", c.Message)
 		}
 	}
 	after, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "shared", metav1.GetOptions{})
@@ -297,7 +297,7 @@ func TestTakenDeploymentName(t *testing.T) {
 		v1beta1.WebsiteReasonServing)
 }
 
-// TestForeignDeploymentIsNeverTouched also gives it the labels of ours.
+// TestForeignDeploymentIsNeverTouched also sets the controller's labels on it.
 func TestForeignDeploymentIsNeverTouched(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestDuplicateVariables sets variables of the pods twice, which kube-apiserver accepts with a
-// warning: of the controller's own one stays, those of a container of another are left
-// alone, and neither keeps the Website from being changed.
+// warning: of the controller's own, one stays; duplicates in a foreign container are kept; and
+// neither blocks changes of the Website.
 func TestDuplicateVariables(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

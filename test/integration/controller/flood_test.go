@@ -20,13 +20,13 @@ import (
 
 var floodWebsites = flag.Int("flood-websites", 100, "how many Websites are created at once")
 
-// maxReadyShare is the part of the time until all Websites are Ready that may pass between a
-// Deployment being available and its Website being reported Ready, at the 99th percentile. It
-// is no time, as the machine may be small and run other tests: "make bench-controller" measures
-// that. Where new Websites starve the others it was eight tenths.
+// maxReadyShare bounds the 99th percentile of the delay between an available Deployment and its
+// Ready Website, as a share of the time until all Websites are Ready. A share does not depend on
+// the speed of the machine and on other tests; "make bench-controller" measures the time. When new
+// Websites starved the others it was eight tenths.
 const maxReadyShare = 0.1
 
-// arrivals are when names were first seen in a state.
+// arrivals records the time at which each name was first observed in a state.
 type arrivals struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -51,9 +51,8 @@ func (a *arrivals) count() int {
 	return len(a.at)
 }
 
-// TestReadyDuringAFlood creates many Websites at once. Each is reported Ready soon
-// after its Deployment is available, although others still wait to be reconciled for
-// the first time.
+// TestReadyDuringAFlood creates many Websites at once. Each is reported Ready soon after its
+// Deployment is available, although others still wait for their first reconcile.
 func TestReadyDuringAFlood(t *testing.T) {
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
 	websites := client.Websites.WebsiteV1beta1().Websites(namespace)
@@ -102,7 +101,7 @@ func TestReadyDuringAFlood(t *testing.T) {
 	}
 	creating.Wait()
 	created := time.Since(begin)
-	// A wait for each hundred: the machine may be small.
+	// The timeout grows with the number of Websites.
 	for range 1 + *floodWebsites/100 {
 		before := ready.count()
 		if before == *floodWebsites {

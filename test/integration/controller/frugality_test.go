@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// What the controller may write until a new Website is Ready. The event is that the Deployment
-// was created.
+// These are the largest numbers of the controller's writes until a new Website is Ready. The event
+// reports the created Deployment.
 const (
 	maxChildWrites = 5
 	wantEvents     = 1
@@ -24,8 +24,9 @@ const (
 	statusDelay = time.Second
 )
 
-// TestWritesOfACreation counts what it takes until a new Website is Ready. It is not parallel: beside others, pods
-// take longer to become ready, and the status is written more often in between.
+// TestWritesOfACreation counts the controller's writes until a new Website is Ready. It is not
+// parallel: beside other tests, pods take longer to become ready, and the status is written more
+// often in between.
 func TestWritesOfACreation(t *testing.T) {
 	for _, replicas := range []int32{1, 3} {
 		t.Run(fmt.Sprintf("replicas-%d", replicas), func(t *testing.T) {
@@ -34,10 +35,10 @@ func TestWritesOfACreation(t *testing.T) {
 			start := time.Now()
 			created := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(replicas)))
 			statuses := changesUntilReady(t, created)
-			// The last one says Ready, and does not wait.
+			// The last write reports Ready, and is not delayed.
 			maxStatusWrites := 2 + int(time.Since(start)/statusDelay)
-			// Events are written in the background. When that of a Website that was created
-			// later is there, there are no more to come of this one.
+			// Events are written in the background, in order: once the event of a later Website has arrived,
+			// no more events of this one follow.
 			waitForEvent := func(namespace string) {
 				t.Helper()
 				framework.WaitFor(t, "the event of the Website in "+namespace+" is written", func(context.Context) error {
@@ -68,9 +69,9 @@ func TestWritesOfACreation(t *testing.T) {
 	}
 }
 
-// changesUntilReady returns how often a Website has changed since it was created
-// when it becomes Ready. Only the controller changes it, and the watch shows
-// each of its writes, however late the test reads them.
+// changesUntilReady returns the number of changes of a Website from its creation until it is Ready.
+// Only the controller changes it, and the watch shows each of its writes, however late the test
+// reads them.
 func changesUntilReady(t *testing.T, created *v1alpha1.Website) int {
 	t.Helper()
 	watcher := framework.StartWatch(t, framework.Websites(t, created.Namespace),
@@ -92,7 +93,7 @@ func changesUntilReady(t *testing.T, created *v1alpha1.Website) int {
 	}
 }
 
-// writesIn counts the controller's writes in a namespace, but those of statuses.
+// writesIn counts the controller's writes in a namespace, except of statuses.
 func writesIn(t *testing.T, namespace string, kubeAudit, websiteAudit int64) (children, events int) {
 	t.Helper()
 	for _, ref := range controllerWrites(t, kubeAudit, websiteAudit) {

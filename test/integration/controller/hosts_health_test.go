@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestHealthOfHosts: Helm and Flux wait while another controller has to route a host, and fail at once if another
-// Website has it.
+// TestHealthOfHosts: Helm and Flux wait while another controller must route a host, and fail at
+// once if another Website has claimed it.
 func TestHealthOfHosts(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -44,7 +44,7 @@ func TestHealthOfHosts(t *testing.T) {
 		v1beta1.WebsiteReasonServing)
 }
 
-// waitHealth waits until kstatus says what is wanted of a Website.
+// waitHealth waits until kstatus reports the wanted status of a Website.
 func waitHealth(t *testing.T, website *v1beta1.Website, want kstatus.Status) {
 	t.Helper()
 	framework.WaitFor(t, fmt.Sprintf("Website %s is %s", website.Name, want), func(ctx context.Context) error {

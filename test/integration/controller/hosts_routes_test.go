@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// testTakenHost creates a Website in another namespace with the host of an older one, which
-// gives it up.
+// testTakenHost creates a Website in another namespace with the host of an older one, which then
+// gives the host up.
 func testTakenHost(t *testing.T, older *v1beta1.Website) {
 	elsewhere := framework.NewNamespace(t)
 	younger := framework.MustCreate(t, framework.NewWebsite(elsewhere, "younger",
@@ -52,7 +52,7 @@ func testTakenHost(t *testing.T, older *v1beta1.Website) {
 	framework.Kubectl(t, "delete", "website", younger.Name, "-n", elsewhere)
 }
 
-// testTwoGateways routes a site by two Gateways, of which one does not exist at first.
+// testTwoGateways routes a site through two Gateways, one of them missing at first.
 func testTwoGateways(t *testing.T, namespace string, edge *framework.Edge) {
 	twice := framework.MustCreate(t, framework.NewWebsite(namespace, "twice",
 		withHosts("www.example.test"), throughGateway(namespace, "edge"), throughGateway(namespace, "later"),
@@ -92,8 +92,8 @@ func routedHost(ctx context.Context, t *testing.T, website *v1beta1.Website) (me
 	return current.Status.Hosts[0].Conditions[0], nil
 }
 
-// testShapes has the API server check the schema and the rules of Gateway API for every
-// shape of children, and removes them again.
+// testShapes makes the API server check the schema and the rules of Gateway API for every form of
+// children, and removes them again.
 func testShapes(t *testing.T, namespace string) {
 	var many []string
 	for i := range 62 {
@@ -226,8 +226,8 @@ func testForeignRoute(t *testing.T, namespace string) {
 	}
 }
 
-// testGatewayWithoutTLS sets the certificate of a Website that is routed by a Gateway which has no listener for it:
-// from then on nothing is served in the clear.
+// testGatewayWithoutTLS sets the certificate of a Website behind a Gateway without a listener for
+// it: from then on, no plain HTTP is served.
 func testGatewayWithoutTLS(t *testing.T, namespace string) {
 	const name = "clear"
 	if _, err := framework.GatewayAPI(t).GatewayV1().Gateways(namespace).Create(t.Context(), &gatewayv1.Gateway{
@@ -249,6 +249,6 @@ func testGatewayWithoutTLS(t *testing.T, namespace string) {
 	condition := framework.WaitCondition(t, namespace, name, v1beta1.WebsiteRouted, metav1.ConditionFalse,
 		v1beta1.WebsiteReasonRouteNotAccepted)
 	if !strings.Contains(condition.Message, "allows no ListenerSets") {
-		t.Errorf("the condition says %q, want what the Gateway lacks", condition.Message)
+		t.Errorf("the condition says %q, want the missing listener of the Gateway", condition.Message)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// discoveryPeriod is short, so that nothing waits for the default.
+// discoveryPeriod is shorter than the default to make the tests faster.
 const discoveryPeriod = time.Second
 
 const hostsCommit = "0123456789012345678901234567890123456789"
@@ -38,8 +38,8 @@ func withCertificate(w *v1beta1.Website) {
 	w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
 }
 
-// TestHosts installs and removes Gateway API while the controller runs. It leaves it
-// installed for the tests after it.
+// TestHosts installs and removes Gateway API while the controller runs. Afterwards Gateway API is
+// installed for later tests.
 func TestHosts(t *testing.T) {
 	framework.RemoveGatewayAPI(t)
 	stopController(t)
@@ -133,7 +133,7 @@ func TestHosts(t *testing.T) {
 		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue,
 			v1beta1.WebsiteReasonServing)
 		if urls := framework.MustGet(t, shop).Status.URLs; len(urls) == 0 || strings.HasPrefix(urls[0], "https://") {
-			t.Errorf("the URLs are %v, want that of the node port first", urls)
+			t.Errorf("the URLs are %v, want the node port's first", urls)
 		}
 		edge.Serve(hostsCommit)
 	})
@@ -151,7 +151,7 @@ func TestHosts(t *testing.T) {
 	framework.InstallGatewayAPI(t)
 }
 
-// waitRouted waits until the condition Routed of a Website is as check wants it.
+// waitRouted waits until check accepts the condition Routed of a Website.
 func waitRouted(t *testing.T, w *v1beta1.Website, check func(*metav1.Condition, *v1beta1.Website) error) {
 	t.Helper()
 	framework.WaitFor(t, "the condition Routed of Website "+w.Name, func(ctx context.Context) error {
@@ -167,9 +167,8 @@ func waitRouted(t *testing.T, w *v1beta1.Website, check func(*metav1.Condition, 
 	})
 }
 
-// checkDiscovery counts the requests of the controller to Gateway API, or about it, since a
-// place in the audit log: two in each period discover what is served, and what is served is
-// listed and watched once.
+// checkDiscovery counts the controller's requests for Gateway API in the audit log since an offset:
+// two in each period discover the served resources, and these are listed and watched once.
 func checkDiscovery(t *testing.T, from int64, elapsed time.Duration) {
 	t.Helper()
 	var requests []string
@@ -184,15 +183,15 @@ func checkDiscovery(t *testing.T, from int64, elapsed time.Duration) {
 	}
 }
 
-// reprobe changes a Website in a way that has its hosts requested again.
+// reprobe changes a Website in a way that makes the controller probe its hosts again.
 func reprobe(t *testing.T, w *v1beta1.Website) {
 	t.Helper()
 	framework.Kubectl(t, "patch", "website", w.Name, "-n", w.Namespace, "--type=merge", "-p",
 		fmt.Sprintf(`{"spec":{"polling":{"timeoutSeconds":%d}}}`, 60+framework.MustGet(t, w).Generation))
 }
 
-// checkQuiet has a Website reconciled without a change of its routes, and checks that none
-// is written.
+// checkQuiet makes the controller reconcile a Website with unchanged routes, and checks that no
+// route is written.
 func checkQuiet(t *testing.T, w *v1beta1.Website) {
 	t.Helper()
 	versions := func() []string {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// checkProfiling asks for a profile, which only --profiling offers, and only to
+// checkProfiling requests a profile, which is served only with --profiling, and only to
 // authorized users.
 func checkProfiling(t *testing.T, url string, want int) {
 	t.Helper()
@@ -26,10 +26,11 @@ func checkProfiling(t *testing.T, url string, want int) {
 	framework.WaitAnswer(t, url, want)
 }
 
-// leaseSeconds is how long a standby waits for a leader that renews its lease no more.
+// leaseSeconds is the time until a standby takes over from a leader that has stopped renewing
+// its lease.
 const leaseSeconds = 15
 
-// holder returns who holds the controller's lease, empty when it is released.
+// holder returns the holder of the controller's lease, empty when it is released.
 func holder(ctx context.Context, t *testing.T) (string, error) {
 	t.Helper()
 	spec, err := lease(ctx, t)
@@ -49,7 +50,7 @@ func lease(ctx context.Context, t *testing.T) (coordinationv1.LeaseSpec, error) 
 func TestTwoControllersOneLeader(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	first := framework.Cluster.Process("website-controller")
-	// Only the parent of a process learns its exit code.
+	// Only the parent of a process can read its exit code.
 	if framework.Joined() {
 		if err := first.Restart(ctx); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func TestTwoControllersOneLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Leave the cluster to the other tests as it was.
+		// Later tests need the cluster's own controller.
 		if err := errors.Join(second.Stop(context.Background()), first.Restart(context.Background())); err != nil {
 			t.Error(err)
 		}
@@ -79,7 +80,7 @@ func TestTwoControllersOneLeader(t *testing.T) {
 		t.Errorf("lease is held by %q (%v) after a second controller started, want %q", now, err, leader)
 	}
 
-	// SIGTERM: the lease is released, so the standby need not wait for it to expire.
+	// SIGTERM releases the lease, so the standby does not wait until it expires.
 	if err := first.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestTwoControllersOneLeader(t *testing.T) {
 	})
 	framework.WaitAvailable(t, framework.MustCreate(t, framework.NewV1alpha1(namespace, "led-by-second")), 1)
 
-	// Killed: the standby has to wait until the lease expires.
+	// After SIGKILL, the standby waits until the lease expires.
 	if err := first.Start(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
 
-// controllerRoles are what an installation lets the controller do.
+// controllerRoles is the manifest of the controller's roles in an installation.
 var controllerRoles = framework.Path("artifacts", "rbac", "controller.yaml")
 
-// withoutRequest are the rules of the controller's roles that are authorized as part of
-// another request, so that the audit logs do not show them, and the test that does.
+// withoutRequest maps rules that are authorized as part of another request, so that the audit logs
+// do not show them, to the test that uses them.
 var withoutRequest = map[string]string{
 	"update websites.mycontroller.nevermosby.io/finalizers": "TestBlockingOwnerDeletionTakesFinalizers",
 	"create configmaps":                  "TestApplyTakesCreate",
@@ -34,7 +34,7 @@ var withoutRequest = map[string]string{
 	"preview websites.mycontroller.nevermosby.io": "TestPreviews",
 }
 
-// TestApplyTakesCreate applies children that do not exist as a user who may patch them.
+// TestApplyTakesCreate applies missing children as a user with permission to patch them only.
 func TestApplyTakesCreate(t *testing.T) {
 	t.Parallel()
 	framework.InstallGatewayAPI(t)
@@ -79,9 +79,9 @@ spec:
 	}
 }
 
-// checkPermissions compares what the controller's ServiceAccount did while all tests of
-// this package ran with what its roles allow: nothing was forbidden, and everything that is
-// allowed was used or is in withoutRequest. A run of some tests cannot show the latter.
+// checkPermissions compares the requests of the controller's ServiceAccount during all tests of
+// this package with its roles: none was forbidden, and every permission was used or is in
+// withoutRequest. A run of some tests cannot prove the latter.
 func checkPermissions() error {
 	used, forbidden, err := leastprivilege.Requests(framework.ControllerUser, auditLogs()...)
 	if err != nil {
@@ -115,7 +115,7 @@ func checkPermissions() error {
 	return errors.Join(problems...)
 }
 
-// auditLogs are those of both API servers.
+// auditLogs returns the audit logs of both API servers.
 func auditLogs() []string {
 	return []string{framework.Cluster.AuditLog("kube-apiserver"), framework.Cluster.AuditLog("website-apiserver")}
 }

@@ -2,8 +2,8 @@
 // kube-controller-manager: children, conditions, restarts, its number of writes and its
 // permissions. Only the nodes are simulated.
 //
-// Tests that stop or kill a component run one after the other; all others run in
-// parallel afterwards, each in namespaces of its own.
+// Tests that stop or kill a component run one after the other; all others run in parallel
+// afterwards, each in namespaces of its own.
 package controller
 
 import (

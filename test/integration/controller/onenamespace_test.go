@@ -19,24 +19,24 @@ import (
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
 
-// What docs/install.md says for a controller of one
-// namespace, which the manifest and the flags call documentedNamespace.
+// docs/install.md documents this for a controller of one namespace, which the
+// manifest and the flags call documentedNamespace.
 var (
 	namespacedRoles     = framework.Path("artifacts", "rbac", "controller-one-namespace.yaml")
 	namespacedManual    = framework.Path("docs", "install.md")
 	documentedNamespace = "team-a"
 )
 
-// TestOneNamespace runs a controller with the documented flags, as a user who has
-// the documented permissions and no others, while the cluster's own is stopped: it does
-// all of its work in its namespace, and nothing anywhere else.
+// TestOneNamespace runs a controller with the documented flags, as a user with the documented
+// permissions and no others, while the cluster's own is stopped: it does all of its work in its
+// namespace, and nothing in other namespaces.
 func TestOneNamespace(t *testing.T) {
 	ctx, namespace, elsewhere, client := t.Context(), framework.NewNamespace(t), framework.NewNamespace(t),
 		framework.Admin(t)
 	user := installNamespacedRoles(t, namespace)
 
 	whole := stopController(t)
-	// The one that is to be left alone is the first to be there.
+	// The Website in the other namespace is created first.
 	untouched := framework.MustCreate(t, framework.NewV1alpha1(elsewhere, "kubia"))
 
 	config, err := framework.Cluster.UserConfig(user, "system:serviceaccounts", "system:serviceaccounts:website-system")
@@ -57,7 +57,7 @@ func TestOneNamespace(t *testing.T) {
 		}
 	})
 
-	// A life that takes every right there is.
+	// The life of this Website uses every permission.
 	site := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(2)))
 	framework.WaitSettled(t, namespace, "kubia")
 	waitEvent(t, site, "Created")
@@ -68,7 +68,7 @@ func TestOneNamespace(t *testing.T) {
 	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p",
 		`{"spec":{"source":{"path":"public"}}}`)
 	framework.WaitSettled(t, namespace, "kubia")
-	// What is not in the cache is read before it is created, unless its Website is new.
+	// A child that is not in the cache is read before it is created, unless its Website is new.
 	for _, child := range []string{"service/kubia-website-npsvc", "deployment/kubia-website"} {
 		deleteAndWaitRecreated(t, namespace, child)
 		framework.WaitSettled(t, namespace, "kubia")
@@ -96,7 +96,7 @@ func TestOneNamespace(t *testing.T) {
 	if err := namespaced.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// Keys that cannot be read are replaced.
+	// Unreadable keys are replaced.
 	secrets := client.Kubernetes.CoreV1().Secrets(namespace)
 	if _, err := secrets.Patch(ctx, "website-controller-keys", types.MergePatchType, []byte(`{"data":null}`),
 		metav1.PatchOptions{}); err != nil {
@@ -117,14 +117,15 @@ func TestOneNamespace(t *testing.T) {
 	}
 	checkNamespacedRequests(t, user, namespace)
 
-	// There was something to do elsewhere, for the controller that may.
+	// The controller of the whole cluster reconciles the other Website.
 	if err := errors.Join(whole.Start(ctx), whole.WaitReady(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	framework.WaitAvailable(t, untouched, 1)
 }
 
-// deleteAndWaitRecreated deletes a child, given as kubectl takes it, and waits for another.
+// deleteAndWaitRecreated deletes a child, in kubectl's notation, and waits until it is
+// created again.
 func deleteAndWaitRecreated(t *testing.T, namespace, child string) {
 	t.Helper()
 	uid := func(ctx context.Context) (string, error) {
@@ -148,7 +149,7 @@ func deleteAndWaitRecreated(t *testing.T, namespace, child string) {
 	})
 }
 
-// useRoutePermissions has every kind of routes written for a Website, and removed.
+// useRoutePermissions makes the controller write and remove every kind of routes for a Website.
 func useRoutePermissions(t *testing.T, namespace, website string) {
 	t.Helper()
 	framework.InstallGatewayAPI(t)
@@ -171,8 +172,8 @@ func useRoutePermissions(t *testing.T, namespace, website string) {
 	}
 }
 
-// installNamespacedRoles applies the manifest for a namespace as a user would, and
-// returns the user who is given the permissions.
+// installNamespacedRoles applies the manifest for a namespace as an administrator would, and
+// returns the user with the permissions.
 func installNamespacedRoles(t *testing.T, namespace string) (user string) {
 	t.Helper()
 	data, err := os.ReadFile(namespacedRoles)
@@ -187,13 +188,13 @@ func installNamespacedRoles(t *testing.T, namespace string) (user string) {
 	t.Cleanup(func() {
 		if _, stderr, err := framework.Cluster.KubectlWith(context.Background(), framework.Stdin(manifest), "delete",
 			"--ignore-not-found", "-f", "-"); err != nil {
-			t.Errorf("deleting what %s made: %v: %s", namespacedRoles, err, stderr)
+			t.Errorf("deleting the objects of %s: %v: %s", namespacedRoles, err, stderr)
 		}
 	})
 	return framework.ControllerUser + "-" + namespace
 }
 
-// documentedFlags are those that the documentation names.
+// documentedFlags returns the flags in the documentation.
 func documentedFlags(t *testing.T, namespace string) []string {
 	t.Helper()
 	data, err := os.ReadFile(namespacedManual)
@@ -209,8 +210,8 @@ func documentedFlags(t *testing.T, namespace string) []string {
 	return nil
 }
 
-// checkNamespacedRequests compares what the controller of a namespace did with
-// what it may do, as checkPermissions does for that of the whole cluster.
+// checkNamespacedRequests compares the requests of the controller of a namespace with its
+// permissions, as checkPermissions does for the controller of the whole cluster.
 func checkNamespacedRequests(t *testing.T, user, namespace string) {
 	t.Helper()
 	allowed, err := leastprivilege.Rules(namespacedRoles)
@@ -233,7 +234,7 @@ func checkNamespacedRequests(t *testing.T, user, namespace string) {
 		t.Errorf("%s is not allowed to: %s", user, request)
 	}
 	for rule := range allowed.Difference(used) {
-		// Previews take pods that report branches: TestPreviews uses these.
+		// Previews require pods that report branches: TestPreviews uses these permissions.
 		isPreview := rule.String() == "patch websites."+v1beta1.GroupName ||
 			rule.String() == "delete websites."+v1beta1.GroupName
 		if _, exempt := withoutRequest[rule.String()]; !exempt && !isPreview {
@@ -241,7 +242,7 @@ func checkNamespacedRequests(t *testing.T, user, namespace string) {
 		}
 	}
 
-	// What the secure port asks is about no namespace of Websites.
+	// The secure port's requests for authentication and authorization are not namespaced.
 	delegated := sets.New("tokenreviews", "subjectaccessreviews")
 	for _, component := range []string{"kube-apiserver", "website-apiserver"} {
 		err := leastprivilege.EachRequest(user, framework.Cluster.AuditLog(component), func(event auditv1.Event) {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
 
-// TestPermissionsOfLists has the controller use the permissions that it needs with API
-// servers that do not stream lists.
+// TestPermissionsOfLists makes the controller use the permissions that it needs with API servers
+// without streaming lists.
 func TestPermissionsOfLists(t *testing.T) {
 	stopController(t)
 	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts",
@@ -30,7 +30,7 @@ func TestPermissionsOfLists(t *testing.T) {
 		framework.NewNamespace(t))
 }
 
-// useListPermissions runs a controller as a user, without streamed lists, whose keys are in the
+// useListPermissions runs a controller as a user, without streaming lists. Its keys are in the
 // namespace of the installation.
 func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace string) {
 	t.Helper()
@@ -61,12 +61,12 @@ func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace 
 	controller.Drain(t)
 }
 
-// TestBlockingOwnerDeletionTakesFinalizers creates a child that blocks the deletion of its
-// Website, at a kube-apiserver with OwnerReferencesPermissionEnforcement: as a user who may
-// only create it, and as one who also has the controller's permission for finalizers.
+// TestBlockingOwnerDeletionTakesFinalizers creates a child that blocks the deletion of its Website,
+// at a kube-apiserver with OwnerReferencesPermissionEnforcement: as a user with permission to
+// create it only, and as one with the controller's permission for finalizers as well.
 //
-// It is not parallel: a kube-apiserver that starts repairs the addresses of Services, and ends if one is created
-// meanwhile.
+// It is not parallel: a starting kube-apiserver repairs the addresses of Services, and exits if one
+// is created meanwhile.
 func TestBlockingOwnerDeletionTakesFinalizers(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	enforcing, url, err := framework.Cluster.StartKubeAPIServer(ctx, "kube-apiserver-owners",

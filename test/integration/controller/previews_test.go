@@ -22,7 +22,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// remoteBranches are what the pods of a namespace report.
+// remoteBranches are the branches that the pods of a namespace report.
 type remoteBranches struct {
 	namespace string
 	id        string
@@ -54,8 +54,8 @@ func (b *remoteBranches) answer(pod *corev1.Pod) map[string]string {
 	return answer
 }
 
-// TestPreviews: the controller, which may get no Secret, writes previews with the credentials
-// of their Website. It writes them once, and removes them when the branch is gone.
+// TestPreviews: the controller, without permission to get Secrets, writes previews with the
+// credentials of their Website. It writes them once, and deletes them when the branch is gone.
 func TestPreviews(t *testing.T) {
 	stopController(t)
 	admin, namespace := framework.Admin(t), framework.NewNamespace(t)
@@ -106,7 +106,7 @@ func TestPreviews(t *testing.T) {
 		t.Errorf("the preview has the spec %+v", preview.Spec)
 	}
 
-	// A pin of the preview survives a change of its Website, which it follows.
+	// A pin of the preview is kept when its Website changes, and the other fields follow.
 	patch := func(name, content string) {
 		t.Helper()
 		if _, err := admin.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), name, types.MergePatchType,
@@ -158,8 +158,8 @@ func TestPreviews(t *testing.T) {
 	wait("with the Website, its previews are gone")
 }
 
-// checkApplied compares what the API server knows to be applied with what the controller would
-// apply: a difference would have it write the preview for ever.
+// checkApplied compares the applied fields in the managed fields with the controller's apply
+// configuration: with a difference, it would write the preview for ever.
 func checkApplied(t *testing.T, shop, preview *v1beta1.Website) {
 	t.Helper()
 	desired, err := resources.Preview(shop, "feature-a", shop.Spec.Previews.Domain)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestFractionalResourcesSettle: the API server rounds the quantities of a
-// Deployment, which must not look like a change to the controller.
+// TestFractionalResourcesSettle: the API server rounds the quantities of a Deployment, which the
+// controller must not treat as a change.
 func TestFractionalResourcesSettle(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -39,7 +39,7 @@ func TestFractionalResourcesSettle(t *testing.T) {
 	}
 
 	kubeAudit := framework.AuditLength(t, "kube-apiserver")
-	// A change of one child makes the controller compare all of them.
+	// After a change of one child, the controller compares all of them.
 	framework.Kubectl(t, "label", "service", "kubia-npsvc", "-n", namespace, "app-")
 	framework.WaitFor(t, "the controller has restored the label", func(ctx context.Context) error {
 		return framework.ControllerIdle(ctx, t)

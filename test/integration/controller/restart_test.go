@@ -48,8 +48,8 @@ func stopController(t *testing.T) *devcluster.Process {
 	return controller
 }
 
-// startProbing starts a controller in the process of the tests, as the ServiceAccount of
-// the controller, that probes pods: answers takes their place.
+// startProbing starts a controller in the process of the tests, as the ServiceAccount of the
+// controller, that probes pods. answers responds in place of the pods.
 func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (*framework.Controller,
 	*framework.Reconciles) {
 	t.Helper()
@@ -60,7 +60,8 @@ func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (
 	}, slices.Concat(controllerFlags(t), []string{"--commit-observation=PodProxy"}, flags)...), reconciles
 }
 
-// controllerFlags have a controller in the process of the tests act as its ServiceAccount.
+// controllerFlags return the flags by which a controller in the process of the tests acts as
+// its ServiceAccount.
 func controllerFlags(t *testing.T) []string {
 	t.Helper()
 	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts",
@@ -71,7 +72,7 @@ func controllerFlags(t *testing.T) []string {
 	return []string{"--kubeconfig=" + framework.WriteKubeconfig(t, config), "--secure-port=0"}
 }
 
-// probed are the pods that have answered.
+// probed records the pods that have answered.
 type probed struct {
 	mu   sync.Mutex
 	pods sets.Set[string]
@@ -96,8 +97,8 @@ func (p *probed) of(namespace string) int {
 	return n
 }
 
-// TestRestartedControllerWritesNothing restarts a controller over many Websites, of which
-// two in three are served, and whose pods it probes: only its lease may be written.
+// TestRestartedControllerWritesNothing restarts a controller with many Websites, two thirds of them
+// with pods to probe: only its lease may be written.
 func TestRestartedControllerWritesNothing(t *testing.T) {
 	stopController(t)
 	namespace, others := "crowd", framework.NewNamespace(t)
@@ -122,8 +123,8 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 	})
 	t.Logf("%d Websites reconciled and %d pods probed %s after the restart", *settledWebsites, pods,
 		time.Since(restarted).Round(time.Millisecond))
-	// A status that is not urgent is written a little later. By the time that a
-	// Website created now is served, and one created after that, it has been.
+	// A status that is not urgent is written with a delay, which is over once a Website created now is
+	// served, and after it another one.
 	waitServed(t, others, "last")
 	waitServed(t, others, "very-last")
 	second.Drain(t)
@@ -138,8 +139,8 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 	}
 }
 
-// TestRestartKeepsTheLastFailure restarts a controller whose Website has a directory that is missing: it is not
-// Synced in between, before the pod has been probed again.
+// TestRestartKeepsTheLastFailure restarts a controller with a Website whose directory is missing:
+// the Website is not Synced before its pod has been probed again.
 func TestRestartKeepsTheLastFailure(t *testing.T) {
 	stopController(t)
 	namespace := framework.NewNamespace(t)
@@ -167,7 +168,7 @@ func TestRestartKeepsTheLastFailure(t *testing.T) {
 	}
 	t.Cleanup(watcher.Stop)
 	startProbing(t, answers)
-	// By the time that it has probed the pod of a newer site, it has probed this one.
+	// Once the pod of a newer site has been probed, the pod of this one has been as well.
 	waitServed(t, namespace, "newer")
 	patch := []byte(`{"metadata":{"labels":{"restarted":"true"}}}`)
 	if _, err := websites.Patch(t.Context(), "site", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -205,7 +206,7 @@ func waitServed(t *testing.T, namespace, name string) {
 	})
 }
 
-// served returns an error until nothing is left to report about a Website.
+// served returns an error until the status of a Website is final.
 func served(w *v1beta1.Website) error {
 	want := ""
 	if *w.Spec.Replicas > 0 {
@@ -222,9 +223,9 @@ func served(w *v1beta1.Website) error {
 
 func crowdName(i int) string { return fmt.Sprintf("w%d", i) }
 
-// createCrowd creates n Websites with 0, 1 or 2 replicas, waits until they are served and
-// returns the number of their pods. Their namespace goes away with the cluster: deleting
-// them would keep it busy during other tests.
+// createCrowd creates n Websites with 0, 1 or 2 replicas, waits until they are served and returns
+// the number of their pods. Their namespace is removed with the cluster: deleting them would slow
+// down other tests.
 func createCrowd(t *testing.T, namespace string, n int) (pods int) {
 	t.Helper()
 	ctx, client := t.Context(), framework.Admin(t)
@@ -250,7 +251,7 @@ func createCrowd(t *testing.T, namespace string, n int) (pods int) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	// A wait is bounded, whatever the number of Websites.
+	// The waits are bounded for any number of Websites.
 	for limit := n - n%100; limit >= 0; limit -= 100 {
 		framework.WaitFor(t, fmt.Sprintf("all but %d Websites are served", limit), func(ctx context.Context) error {
 			list, err := websites.List(ctx, metav1.ListOptions{})

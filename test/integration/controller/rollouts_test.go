@@ -39,8 +39,8 @@ func startIn(t *testing.T, namespace string, flags ...string) *framework.Control
 	}, flags...)...)
 }
 
-// pool lets nodes be taken from Websites, and be given back: without, no pod of theirs can
-// start.
+// pool holds the nodes for the pods of Websites, which can be withdrawn and given back. Without
+// nodes, no pod can start.
 type pool struct {
 	*testing.T
 	node, value string
@@ -123,7 +123,7 @@ func (d *deployments) with(image string) sets.Set[string] {
 	return names
 }
 
-// waitUpdated waits until these Deployments, and no others, have the current image of nginx.
+// waitUpdated waits until exactly these Deployments have the current image of nginx.
 func (d *deployments) waitUpdated(t *testing.T, want ...string) {
 	t.Helper()
 	framework.WaitFor(t, fmt.Sprintf("Deployments %v have %s", want, currentNginx), func(context.Context) error {
@@ -134,8 +134,7 @@ func (d *deployments) waitUpdated(t *testing.T, want ...string) {
 	})
 }
 
-// mostRolling returns how many of the Deployments were rolling out an image at once, at
-// most.
+// mostRolling returns the largest number of Deployments that rolled out an image at once.
 func (d *deployments) mostRolling(image string, except ...string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,8 +160,8 @@ func rolledOut(deployment *appsv1.Deployment) bool {
 		status.AvailableReplicas == n
 }
 
-// TestRolloutsAreLimited restarts the controller with another image over settled Websites.
-// It is not parallel: it stops the controller.
+// TestRolloutsAreLimited restarts the controller with another image over Websites with a final
+// status. It is not parallel: it stops the controller.
 func TestRolloutsAreLimited(t *testing.T) {
 	stopController(t)
 	namespace := framework.NewNamespace(t)
@@ -193,7 +192,7 @@ func TestRolloutsAreLimited(t *testing.T) {
 		t.Errorf("kubectl get -o wide printed\n%s\nwant 4 pending rollouts", wide)
 	}
 
-	// What users change is not held up, and does not end the wait of what they leave.
+	// Changes of users are not delayed, and do not end the wait of other Websites.
 	framework.Kubectl(t, "patch", "website", "w5", "-n", namespace, "--type=merge", "-p",
 		`{"spec":{"serving":{"fallback":"SPA"}}}`)
 	recorded.waitUpdated(t, "w0", "w1", "w5")
@@ -211,7 +210,7 @@ func TestRolloutsAreLimited(t *testing.T) {
 	})
 	recorded.waitUpdated(t, "w0", "w1", "w5")
 
-	// The next leader learns from the cluster what is in progress.
+	// The next leader derives the rollouts in progress from the cluster.
 	current.Drain(t)
 	limited()
 	nodes.open()

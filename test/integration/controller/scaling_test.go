@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestOnlyARolloutEndsReady scales a Website up and down, which keeps it Ready, and
-// changes its pod template, which does not.
+// TestOnlyARolloutEndsReady scales a Website up and down, which keeps it Ready, and changes its pod
+// template, which does not.
 func TestOnlyARolloutEndsReady(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
@@ -24,8 +24,8 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 	watcher := framework.StartWatch(t, framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace),
 		metav1.ListOptions{ResourceVersion: current.ResourceVersion})
 
-	// play reads the states that a watcher sees until one of them is as wanted, and reports
-	// whether the Website was not Ready in any of them.
+	// play reads the states in a watch until one of them matches, and reports whether the Website was
+	// not Ready in any of them.
 	play := func(what string, wanted func(w *v1beta1.Website, isReady, isReconciling bool) bool) (endedReady bool) {
 		t.Helper()
 		timeout := time.After(framework.WaitTimeout)
@@ -55,13 +55,13 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 	for i, replicas := range []int32{4, 2} {
 		kubectl := fmt.Sprintf("--replicas=%d", replicas)
 		framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, kubectl)
-		// Reconciling shows only if it lasts longer than a status write is delayed.
+		// Reconciling is reported only if it lasts longer than the delay of a status write.
 		if play(kubectl, settled(current.Generation+1+int64(i), replicas)) {
 			t.Errorf("%s ended Ready", kubectl)
 		}
 	}
-	// A rollout that lasts: no node has room for its pods. One that is over before the status
-	// is written ends nothing.
+	// This rollout cannot end, as no node has room for its pods. A rollout that ends before the status
+	// is written does not end Ready.
 	patch := func(cpu string) {
 		framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p",
 			fmt.Sprintf(`{"spec":{"resources":{"server":{"requests":{"cpu":%q},"limits":{"cpu":%q}}}}}`, cpu, cpu))

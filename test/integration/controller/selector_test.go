@@ -58,8 +58,8 @@ func readyPods(slice *discoveryv1.EndpointSlice) (pods []string) {
 	return pods
 }
 
-// TestSelectorsOfOrphans deletes a Website without its children and creates it again
-// with another Deployment: neither Service reaches the pods of the other one.
+// TestSelectorsOfOrphans deletes a Website without its children and creates it again with another
+// Deployment: neither Service selects the pods of the other one.
 func TestSelectorsOfOrphans(t *testing.T) {
 	t.Parallel()
 	namespace, client := framework.NewNamespace(t), framework.Admin(t)
@@ -113,8 +113,8 @@ func TestSelectorsOfOrphans(t *testing.T) {
 	}
 }
 
-// legacy applies an object without the label that names the Deployment, as
-// website-controller did before it had that label.
+// legacy applies an object without the label that names the Deployment, as website-controller did
+// before it had that label.
 func legacy(t *testing.T, namespace, resource, name string, desired any) {
 	t.Helper()
 	manifest, err := json.Marshal(desired)
@@ -144,8 +144,8 @@ func legacy(t *testing.T, namespace, resource, name string, desired any) {
 	}
 }
 
-// forget removes the label from all maps, and the owner. In the selectors, which have no other label, it puts those of
-// before.
+// forget removes the label from all maps, and the owner. Selectors, which have no other label, get
+// the former one.
 func forget(object map[string]any) {
 	if _, ok := object[labelDeployment]; ok && len(object) == 1 {
 		object["app"], object["controller"] = "website-nginx", "kubia"
@@ -166,9 +166,8 @@ func forget(object map[string]any) {
 	}
 }
 
-// TestLegacySelector lets the controller take over children with the selector of
-// before: all pods are replaced, and at every moment the Service reaches one that is
-// ready.
+// TestLegacySelector makes the controller take over children with the former selector: all pods are
+// replaced, and the Service always has a ready endpoint.
 func TestLegacySelector(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -227,7 +226,7 @@ func TestLegacySelector(t *testing.T) {
 	if _, ok := current.Spec.Selector.MatchLabels[labelDeployment]; ok {
 		t.Error("the Deployment was replaced")
 	}
-	// The last event that matters is that both pods are new ones.
+	// The loop ends when both pods are new ones.
 	for done := false; !done; {
 		event, ok := <-watch.ResultChan()
 		if !ok {
@@ -245,8 +244,7 @@ func TestLegacySelector(t *testing.T) {
 	}
 }
 
-// TestDeletedServiceKeepsItsNodePort also changes the port afterwards, as another
-// client.
+// TestDeletedServiceKeepsItsNodePort also changes the port afterwards, as another client.
 func TestDeletedServiceKeepsItsNodePort(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestChildrenFollowTheSpec changes what only v1beta1 can say.
+// TestChildrenFollowTheSpec changes fields that only v1beta1 has.
 func TestChildrenFollowTheSpec(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -38,7 +38,7 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 			return nil
 		}
 	}
-	// Without a name of its own, the Deployment has the Website's.
+	// The Deployment is named like the Website by default.
 	framework.WaitFor(t, "the agent follows the branch", hasArgs("--ref=refs/heads/live", "--period=10s"))
 	service, err := client.Kubernetes.CoreV1().Services(namespace).Get(ctx, "kubia-npsvc", metav1.GetOptions{})
 	if err != nil {

@@ -26,15 +26,16 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// originalChildren creates what the original controller made of a Website: no label
-// says that the controller manages it, git-sync is an ordinary container, and the
-// Service sends requests to a port by its number.
+// originalChildren creates the children of the original controller for a Website: they lack
+// the managed-by label, git-sync is an ordinary container, and the Service refers to its port
+// by number.
 func originalChildren(t *testing.T, namespace, name string) (*appsv1.Deployment, *corev1.Service) {
 	t.Helper()
 	return originalChildrenAs(t, namespace, name, name+"-website", "git-sync")
 }
 
-// originalChildrenAs is originalChildren for a deploymentName. Another gitRepo has another pod template.
+// originalChildrenAs is originalChildren for a deploymentName. Another gitRepo results in another
+// pod template.
 func originalChildrenAs(
 	t *testing.T, namespace, name, deploymentName, gitSync string,
 ) (*appsv1.Deployment, *corev1.Service) {
@@ -84,7 +85,7 @@ func own(t *testing.T, w *v1alpha1.Website, kind, name string) {
 			`"uid":%q,"controller":true}]}}`, w.Name, w.UID))
 }
 
-// takeOver makes a Website the owner of what the original controller has made for it.
+// takeOver makes a Website the owner of the children of the original controller.
 func takeOver(t *testing.T, namespace, name string) *v1alpha1.Website {
 	t.Helper()
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, name))
@@ -96,8 +97,8 @@ func takeOver(t *testing.T, namespace, name string) *v1alpha1.Website {
 	return w
 }
 
-// requireReadySince fails the test unless a pod has been ready for so long: the Service leads to
-// it only when every observer knows that it is.
+// requireReadySince fails the test unless a pod has been ready for that time: the Service routes to
+// it only after every kube-proxy has received its endpoint.
 func requireReadySince(t *testing.T, namespace, name string, least time.Duration) {
 	t.Helper()
 	pod, err := framework.Admin(t).Kubernetes.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -111,7 +112,8 @@ func requireReadySince(t *testing.T, namespace, name string, least time.Duration
 	}
 }
 
-// requireNodePortURL fails the test unless each status with a node port has a URL with it, until the Website is Ready.
+// requireNodePortURL fails the test unless each status with a node port has a URL with it, until
+// the Website is Ready.
 func requireNodePortURL(t *testing.T, statuses watch.Interface, port int32) {
 	t.Helper()
 	for event := range statuses.ResultChan() {
@@ -130,9 +132,8 @@ func requireNodePortURL(t *testing.T, statuses watch.Interface, port int32) {
 	t.Error("the watch has ended")
 }
 
-// TestTakeover has a Website own the children of the original controller: its pods are
-// replaced once, and at every moment the Service reaches a ready pod at a port on which it
-// listens.
+// TestTakeover makes a Website the owner of the children of the original controller: its pods are
+// replaced once, and the Service always has a ready endpoint at a port on which the pod listens.
 func TestTakeover(t *testing.T) {
 	stopController(t)
 	framework.StartController(t, app.Instruments{TakeoverReadySeconds: 15},
@@ -197,7 +198,7 @@ func TestTakeover(t *testing.T) {
 	}
 	pod := &deployment.Spec.Template.Spec
 	if len(pod.InitContainers) != 2 || len(pod.Containers) != 1 || len(pod.Containers[0].Ports) != 2 {
-		t.Errorf("pod template %+v, want that of website-controller alone", pod)
+		t.Errorf("pod template %+v, want only website-controller's containers", pod)
 	}
 	for _, entry := range deployment.ManagedFields {
 		if entry.Manager == "original" {
@@ -226,8 +227,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestTakeoverWrittenBack has the original controller write the Deployment again after it
-// was taken over: the site is served, and the Website says what is wrong.
+// TestTakeoverWrittenBack has the original controller write the Deployment again after the
+// takeover: the site stays online, and a condition of the Website names the cause.
 func TestTakeoverWrittenBack(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
@@ -271,8 +272,9 @@ func TestTakeoverWrittenBack(t *testing.T) {
 	})
 }
 
-// TestTakeoverAfterRename takes over from an original controller under which deploymentName has changed: it has left
-// the children of the former name, and their pods match the selectors of the current ones.
+// TestTakeoverAfterRename takes over from an original controller under which deploymentName has
+// changed: it has left the children of the former name, and their pods match the selectors of the
+// current ones.
 func TestTakeoverAfterRename(t *testing.T) {
 	t.Parallel()
 	for name, formerGitSync := range map[string]string{
@@ -304,7 +306,7 @@ func TestTakeoverAfterRename(t *testing.T) {
 			command := "kubectl " + strings.Join(remove, " ")
 			named := func(want bool) {
 				t.Helper()
-				framework.WaitFor(t, fmt.Sprintf("Ready names what is left behind: %t", want), func(ctx context.Context) error {
+				framework.WaitFor(t, fmt.Sprintf("Ready names the leftover children: %t", want), func(ctx context.Context) error {
 					site, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
 					if err != nil {
 						return err
@@ -317,7 +319,7 @@ func TestTakeoverAfterRename(t *testing.T) {
 				})
 			}
 			named(true)
-			// The first event may be from before the Website owned the former Deployment.
+			// The first event may be older than the Website's ownership of the former Deployment.
 			note := waitEvent(t, w, v1beta1.WebsiteReasonLeftBehind)
 			if !strings.Contains(note, "kubectl delete -n "+namespace) || !strings.Contains(note, "service/former-npsvc") {
 				t.Errorf("the event is %q, want it to have the command", note)

@@ -12,8 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestUnlabelledChildrenComeBack deletes a Deployment that another client has made and a
-// Website owns: the informers do not select it.
+// TestUnlabelledChildrenComeBack deletes a Deployment that another client has created and a Website
+// owns: the informers do not select it.
 func TestUnlabelledChildrenComeBack(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
@@ -25,7 +25,7 @@ func TestUnlabelledChildrenComeBack(t *testing.T) {
 	framework.WaitCondition(t, namespace, "kubia", v1beta1.WebsiteReady, metav1.ConditionFalse,
 		v1beta1.WebsiteReasonSpecInvalid)
 
-	// Its selector is immutable, so the update is rejected, and the Deployment stays without
+	// The selector is immutable, so the update is rejected, and the Deployment stays without
 	// the label.
 	deployments := client.Kubernetes.AppsV1().Deployments(namespace)
 	before, err := deployments.Get(ctx, "kubia-website", metav1.GetOptions{})
@@ -49,8 +49,7 @@ func TestUnlabelledChildrenComeBack(t *testing.T) {
 	framework.WaitReady(t, namespace, "kubia")
 }
 
-// TestForeignObjectGoes deletes an object of another client whose name a Website
-// waits for.
+// TestForeignObjectGoes deletes a foreign object whose name a Website waits for.
 func TestForeignObjectGoes(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

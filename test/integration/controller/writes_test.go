@@ -9,9 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// controllerWrites returns what the controller has written since the audit logs had
-// the given lengths, by both API servers. One that forwards a request to the
-// other does not count it again.
+// controllerWrites returns the controller's writes since the audit logs of both API servers had the
+// given lengths. A request that one forwards to the other counts once.
 func controllerWrites(t *testing.T, kubeAudit, websiteAudit int64) []*auditv1.ObjectReference {
 	t.Helper()
 	var writes []*auditv1.ObjectReference

@@ -100,14 +100,14 @@ func checkDiscovery(t *testing.T, version schema.GroupVersion) {
 	}
 }
 
-// TestOpenAPI checks the documents of the whole cluster: a bad definition of
-// ours would break explain, Helm and others for every type in it.
+// TestOpenAPI checks the documents of the whole cluster: one invalid definition would break
+// explain, Helm and others for every type in it.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
 	discovery := framework.Admin(t).Kubernetes.Discovery()
 
-	// Fetched as protobuf, the form that breaks first.
+	// The document is fetched as protobuf, the encoding that breaks first.
 	v2, err := discovery.OpenAPISchema()
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +177,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestSharedOpenAPI has the documents that all servers have come from kube-apiserver, and every
-// document of the index be served.
+// TestSharedOpenAPI: kube-apiserver serves the documents that all servers share, and every document
+// of the index is served.
 func TestSharedOpenAPI(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
@@ -210,7 +210,7 @@ func TestSharedOpenAPI(t *testing.T) {
 				Title string `json:"title"`
 			} `json:"info"`
 		}
-		// The URL has the hash of the document: that of another server leads elsewhere.
+		// The URL contains the hash of the document, so another server's URL does not match.
 		data, err := client.Get().RequestURI(documents.Paths[shared].ServerRelativeURL).Do(t.Context()).Raw()
 		if err == nil {
 			err = json.Unmarshal(data, &document)
@@ -222,7 +222,7 @@ func TestSharedOpenAPI(t *testing.T) {
 	}
 }
 
-// TestDirectAccess asks website-apiserver itself, around the aggregator.
+// TestDirectAccess sends requests directly to website-apiserver, without the aggregator.
 func TestDirectAccess(t *testing.T) {
 	t.Parallel()
 	websites := fmt.Sprintf("/apis/%s/websites", v1alpha1.SchemeGroupVersion)
@@ -239,7 +239,7 @@ func TestDirectAccess(t *testing.T) {
 		"discovery": {path: "/apis", wantCode: http.StatusForbidden, wantBody: "system:anonymous"},
 		"liveness":  {path: "/livez", wantCode: http.StatusOK, wantBody: "ok"},
 		"readiness": {path: "/readyz", wantCode: http.StatusOK, wantBody: "ok"},
-		// Ready servers know whom to trust.
+		// Ready servers have read the CAs of their clients.
 		"readiness of authentication": {path: "/readyz?verbose", wantCode: http.StatusOK, wantBody: "[+]authentication ok"},
 	}
 	for name, test := range tests {

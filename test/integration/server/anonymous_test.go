@@ -9,8 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestPublicPaths requests every path of both programs without authentication. The
-// documents list those that are answered.
+// TestPublicPaths requests every path of both programs without authentication. The documentation
+// lists the public ones.
 func TestPublicPaths(t *testing.T) {
 	t.Parallel()
 	s := framework.NewServer(t)
@@ -29,7 +29,7 @@ func TestPublicPaths(t *testing.T) {
 	tests := map[string]struct {
 		url   string
 		paths []string
-		// public are the paths that are answered, with the status.
+		// public maps the public paths to their status codes.
 		public map[string]int
 	}{
 		"website-apiserver": {
@@ -45,7 +45,7 @@ func TestPublicPaths(t *testing.T) {
 				"/debug/pprof/profile", "/debug/flags/v",
 				"/healthz", "/healthz/ping", "/livez", "/livez/leaderElection", "/readyz", "/readyz/informer-sync", "/version",
 				"/version/", "/no/such/path"},
-			// Permitted by the cluster like that of website-apiserver, but not served.
+			// The cluster's RBAC permits these paths as for website-apiserver, but they are not served.
 			public: map[string]int{"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK,
 				"/version": http.StatusNotFound, "/version/": http.StatusNotFound},
 		},

@@ -12,9 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestAuditLog expects website-apiserver to log who did what, under the name of
-// the user whom the aggregator passes on and with the audit ID that
-// kube-apiserver has logged the same request by.
+// TestAuditLog: the audit log of website-apiserver has each request with the user that the
+// aggregator names, and with the audit ID in kube-apiserver's log.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)

@@ -52,8 +52,8 @@ func copyFile(t *testing.T, from, to string) {
 	framework.WriteFile(t, to, data)
 }
 
-// TestServingCertificateIsReloaded replaces the files, as cert-manager and
-// kubelet do, and expects the next handshake to show the new certificate.
+// TestServingCertificateIsReloaded replaces the files, as cert-manager and the kubelet do: the next
+// handshake presents the new certificate.
 func TestServingCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	dir, args := t.TempDir(), framework.Cluster.Process("website-apiserver").Args()
@@ -78,7 +78,7 @@ func TestServingCertificateIsReloaded(t *testing.T) {
 		defer connection.Close()
 		if shown := connection.(*tls.Conn).ConnectionState().PeerCertificates[0]; !strings.HasPrefix(shown.Subject.CommonName,
 			"renewed.example.com") {
-			return fmt.Errorf("it shows that of %s", shown.Subject.CommonName)
+			return fmt.Errorf("it shows the certificate of %s", shown.Subject.CommonName)
 		}
 		return nil
 	})
@@ -87,7 +87,7 @@ func TestServingCertificateIsReloaded(t *testing.T) {
 	}
 }
 
-// ca is a CA that the cluster does not know yet.
+// ca is a CA that the cluster does not trust yet.
 type ca struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -134,8 +134,8 @@ func (a ca) client(t *testing.T, subject pkix.Name) tls.Certificate {
 	return pair
 }
 
-// TestCAsAreReloaded adds CAs to the ConfigMap by which the
-// cluster says whom to trust: first as a client, then as the aggregator.
+// TestCAsAreReloaded adds CAs to the ConfigMap with the cluster's client and request-header CAs:
+// first for a client, then for the aggregator.
 func TestCAsAreReloaded(t *testing.T) {
 	t.Parallel()
 	websites := framework.Cluster.WebsiteAPIServerURL() + "/apis/" + v1alpha1.SchemeGroupVersion.String() + "/websites"
@@ -159,7 +159,7 @@ func TestCAsAreReloaded(t *testing.T) {
 			get := func(ctx context.Context) (int, string, error) {
 				client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 					RootCAs: roots,
-					// Shown although the server does not ask for this CA.
+					// The client presents it although the server does not list its CA.
 					GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
 				}, DisableKeepAlives: true}}
 				request, err := http.NewRequestWithContext(ctx, http.MethodGet, websites, nil)

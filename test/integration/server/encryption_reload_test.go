@@ -72,7 +72,7 @@ func newServerInTest(t *testing.T, args ...string) *framework.Server {
 	return s
 }
 
-// failedReloads counts files that could not be taken up.
+// failedReloads counts files that could not be loaded.
 var failedReloads = regexp.MustCompile(
 	`(?m)^apiserver_encryption_config_controller_automatic_reloads_total\{.*status="failure".*\} [1-9]`,
 )
@@ -80,7 +80,7 @@ var failedReloads = regexp.MustCompile(
 // TestEncryptionConfigIsReloaded rotates a key without a restart.
 func TestEncryptionConfigIsReloaded(t *testing.T) {
 	t.Parallel()
-	// A program looks once a minute. The variable is restored after the server has ended.
+	// A program checks the file once a minute. The variable is restored after the server has ended.
 	period := encryptionconfigcontroller.EncryptionConfigFileChangePollDuration
 	encryptionconfigcontroller.EncryptionConfigFileChangePollDuration = 100 * time.Millisecond
 	t.Cleanup(func() { encryptionconfigcontroller.EncryptionConfigFileChangePollDuration = period })

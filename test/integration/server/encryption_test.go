@@ -17,8 +17,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// encryptionConfig encrypts Websites with the first key and reads with any.
-// Without a key it only reads what is not encrypted.
+// encryptionConfig encrypts Websites with the first key and decrypts with any. Without keys it only
+// reads unencrypted Websites.
 func encryptionConfig(keys ...string) []byte {
 	var b strings.Builder
 	b.WriteString("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: " +
@@ -34,11 +34,10 @@ func encryptionConfig(keys ...string) []byte {
 	return []byte(b.String())
 }
 
-// What the bytes of a Website begin with, by how it is encrypted.
+// The stored bytes of a Website begin with one of these, by its encryption.
 const plain, first, second = "k8s\x00", "k8s:enc:aesgcm:v1:first:", "k8s:enc:aesgcm:v1:second:"
 
-// checkStored checks how each Website of a server is stored, and that all can be
-// read.
+// checkStored checks the encryption of each stored Website of a server, and that all can be read.
 func checkStored(t *testing.T, s *framework.Server, namespace string, want map[string]string) {
 	t.Helper()
 	ctx := t.Context()
@@ -69,8 +68,8 @@ func checkStored(t *testing.T, s *framework.Server, namespace string, want map[s
 	}
 }
 
-// TestEncryptionAtRest goes through the life of keys: none, the first, a second
-// one, and the first one's end. In every state everything can be read.
+// TestEncryptionAtRest goes through the rotation of keys: none, the first, a second one, and the
+// removal of the first. All Websites can be read in every state.
 func TestEncryptionAtRest(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -117,8 +116,7 @@ func TestEncryptionAtRest(t *testing.T) {
 	stored(map[string]string{"a": second, "b": second, "c": second})
 }
 
-// TestRemovedKey makes sure a key that was removed too
-// early does not go unnoticed: what it encrypted cannot be read.
+// TestRemovedKey: if a key is removed too early, reads of its Websites fail with an error.
 func TestRemovedKey(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -138,7 +136,7 @@ func TestRemovedKey(t *testing.T) {
 	if err := s.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the server refuses to list what it cannot decrypt", func(ctx context.Context) error {
+	framework.WaitFor(t, "the list of undecryptable Websites fails", func(ctx context.Context) error {
 		code, body, err := framework.SecureGet(ctx, t,
 			s.URL+"/apis/"+v1alpha1.SchemeGroupVersion.String()+"/websites?limit=1", true)
 		if err != nil {
@@ -169,6 +167,6 @@ func TestRemovedKey(t *testing.T) {
 		t.Errorf("with the key back: %v", err)
 	}
 	if _, err := websites.Get(ctx, "lost", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("with the key back, reading what was deleted: %v, want NotFound", err)
+		t.Errorf("with the key back, reading the deleted Website: %v, want NotFound", err)
 	}
 }

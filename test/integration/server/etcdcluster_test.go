@@ -28,10 +28,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestEtcdCluster runs the etcd cluster of artifacts/ha beside the cluster: three members with
-// the flags of its StatefulSet, and the certificates that etcd-certificates makes with the
-// permissions of its Role. Websites can be written while a member is away, after the
-// certificates have been replaced, and after the CA has been, as docs/install.md says.
+// TestEtcdCluster runs the etcd cluster of artifacts/ha beside the cluster: three members with the
+// flags of its StatefulSet, and the certificates that etcd-certificates issues with the permissions
+// of its Role. Websites can be written while a member is down, after the certificates have been
+// replaced, and after the CA has been replaced as in docs/install.md.
 func TestEtcdCluster(t *testing.T) {
 	t.Parallel()
 	e := newEtcdCluster(t)
@@ -90,7 +90,7 @@ func TestEtcdCluster(t *testing.T) {
 	e.replaceCA(t, server)
 }
 
-// replaceCA deletes the Secrets, and restarts members and server once there are new ones.
+// replaceCA deletes the Secrets, and restarts members and server once they are created again.
 func (e *etcdCluster) replaceCA(t *testing.T, server *framework.Server) {
 	t.Helper()
 	former, secrets := e.signer(t), framework.Admin(t).Kubernetes.CoreV1().Secrets(e.namespace)
@@ -141,13 +141,13 @@ func (e *etcdCluster) signer(t *testing.T) *x509.Certificate {
 	return certs[0]
 }
 
-// The first certificates are valid, and due.
+// The first certificates are valid, and due for renewal.
 const (
 	lifetime = 90 * 24 * time.Hour
 	age      = lifetime * 3 / 4
 )
 
-// etcdCluster is that of artifacts/ha, with addresses on this machine.
+// etcdCluster is the etcd cluster of artifacts/ha, with addresses on this machine.
 type etcdCluster struct {
 	certificates            etcdcert.Config
 	now                     *clocktesting.FakePassiveClock
@@ -208,7 +208,7 @@ func readKind(t *testing.T, file, kind string, into any) {
 	t.Fatalf("%s has no %s", file, kind)
 }
 
-// freePorts are unused at this moment.
+// freePorts returns currently unused ports.
 func freePorts(t *testing.T, count int) []string {
 	t.Helper()
 	var ports []string
@@ -229,8 +229,8 @@ func freePorts(t *testing.T, count int) []string {
 
 func (e *etcdCluster) file(secret, name string) string { return filepath.Join(e.dir, secret, name) }
 
-// writeCertificates has the certificates that are due replaced, and writes them as the kubelet
-// does in the volumes of the pods.
+// writeCertificates replaces the certificates that are due, and writes them as the kubelet does in
+// the volumes of the pods.
 func (e *etcdCluster) writeCertificates(t *testing.T) {
 	t.Helper()
 	if err := e.certificates.Ensure(t.Context()); err != nil {
@@ -266,7 +266,7 @@ func (e *etcdCluster) start(t *testing.T, member int) {
 	}
 	var args []string
 	for _, arg := range e.args {
-		// The name first: it is a part of others.
+		// POD_NAME is replaced first, as it is a part of others.
 		arg = strings.ReplaceAll(arg, "$(POD_NAME)", name)
 		args = append(args, strings.NewReplacer(replacements...).Replace(arg))
 	}
@@ -335,7 +335,7 @@ func getOK(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// tls trusts the CA of the members.
+// tls returns a configuration that trusts the CA of the members.
 func (e *etcdCluster) tls(t *testing.T) *tls.Config {
 	t.Helper()
 	ca, err := os.ReadFile(e.file("client", "ca.crt"))
@@ -347,10 +347,10 @@ func (e *etcdCluster) tls(t *testing.T) *tls.Config {
 	return &tls.Config{RootCAs: roots}
 }
 
-// served is the certificate that a member serves to new connections.
+// served returns the certificate that a member presents to new connections.
 func (e *etcdCluster) served(t *testing.T, member int) []byte {
 	t.Helper()
-	// The handshake of the client is over before the member misses its certificate.
+	// The client's handshake ends before the member requires a client certificate.
 	connection, err := tls.Dial("tcp", strings.TrimPrefix(e.clients[member], "https://"), e.tls(t))
 	if err != nil {
 		t.Fatal(err)
@@ -365,7 +365,7 @@ func (e *etcdCluster) mustWrite(t *testing.T, server *framework.Server, name str
 	websites := framework.NewClients(t, server.Config(t)).Websites.WebsiteV1beta1().Websites(e.namespace)
 	framework.WaitFor(t, "Website "+name+" is created", func(ctx context.Context) error {
 		_, err := websites.Create(ctx, framework.NewWebsite(e.namespace, name), metav1.CreateOptions{})
-		// A request that a killed member has not answered may have succeeded.
+		// A request to a killed member may have succeeded without a response.
 		if apierrors.IsAlreadyExists(err) {
 			err = nil
 		}

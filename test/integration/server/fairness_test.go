@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// http2Client connects to website-apiservers itself and counts connections.
+// http2Client sends requests directly to website-apiservers and counts connections.
 func http2Client(t *testing.T, connections *atomic.Int32, certificates ...tls.Certificate) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -37,8 +37,8 @@ func http2Client(t *testing.T, connections *atomic.Int32, certificates ...tls.Ce
 	return &http.Client{Transport: transport}
 }
 
-// TestPriorityAndFairness gives a user a level of their own: website-apiserver,
-// asked directly, must sort the user's requests into it.
+// TestPriorityAndFairness configures a priority level for one user: website-apiserver must classify
+// the user's direct requests into it.
 func TestPriorityAndFairness(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -101,7 +101,7 @@ func TestPriorityAndFairness(t *testing.T) {
 			return "", "", err
 		}
 		defer response.Body.Close()
-		// Requests are sorted before anybody asks whether they are allowed.
+		// Requests are classified before they are authorized.
 		return response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID),
 			response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID), nil
 	}
@@ -120,8 +120,8 @@ func TestPriorityAndFairness(t *testing.T) {
 	}
 }
 
-// TestGoaway sends so many requests over a connection that a server which ends
-// connections now and then must have done so: at 2 %, the odds are 1 to 6e8.
+// TestGoaway sends so many requests over a connection that a server with a goaway chance must have
+// closed it: at 2 %, the odds are 1 to 6e8.
 func TestGoaway(t *testing.T) {
 	t.Parallel()
 	config, err := framework.Cluster.AdminConfig()
@@ -134,7 +134,7 @@ func TestGoaway(t *testing.T) {
 	}
 	requests := func(url string) int32 {
 		var connections atomic.Int32
-		// Connections of strangers are closed after each request.
+		// Connections of anonymous clients are closed after each request.
 		client := http2Client(t, &connections, certificate)
 		for range 1000 {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/livez", nil)

@@ -17,10 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestFullDisk fills the disk of the embedded etcd while Websites are written. Those
-// that were acknowledged are there after a restart, the others were refused with 507,
-// and writes succeed when there is space again. A server that starts on a full disk serves
-// everything but Websites until then.
+// TestFullDisk fills the disk of the embedded etcd during writes. Acknowledged Websites are kept
+// across a restart, the others were rejected with 507, and writes succeed once space is freed. A
+// server that starts on a full disk serves everything but Websites until then.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dataDir := smallDisk(t, "400m")
@@ -112,7 +111,7 @@ func smallDisk(t *testing.T, size string) string {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small file system takes root")
 	}
-	// Short, for the sake of the socket in it.
+	// The path is short, as it contains a Unix socket.
 	dir, err := os.MkdirTemp("/tmp", "disk-")
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +129,7 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// fill lets a file grow, until the disk is full.
+// fill grows a file until the disk is full.
 func fill(t *testing.T, path string, bytes int) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -13,9 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestEtcdIsNotReadiness stops the etcd under a running server: /healthz must say so,
-// and nothing else, so that the server keeps its endpoint and serves discovery. It
-// recovers when etcd is back.
+// TestEtcdIsNotReadiness stops the etcd of a running server: only /healthz fails, so that the
+// server keeps its endpoint and serves discovery. It recovers when etcd is back.
 func TestEtcdIsNotReadiness(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -32,7 +31,7 @@ func TestEtcdIsNotReadiness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Closed last, so that the server never runs without its store.
+	// The store is closed last, so that the server never runs without it.
 	t.Cleanup(func() {
 		if err := etcd.Close(); err != nil {
 			t.Error(err)

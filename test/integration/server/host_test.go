@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestHostThatLacksPolicies has an older host cluster by switching off what that
-// would not serve: the server works, does without what is missing and says so.
+// TestHostThatLacksPolicies simulates an older host cluster by disabling resources that it lacks:
+// the server works without them and logs it.
 func TestHostThatLacksPolicies(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -61,9 +61,9 @@ func TestHostThatLacksPolicies(t *testing.T) {
 	}
 }
 
-// TestPoliciesThatMayNotBeRead takes one permission from the server. It must not
-// pass over policies that it cannot see: it is not ready, says what is missing,
-// refuses writes instead of hanging, and recovers without a restart.
+// TestPoliciesThatMayNotBeRead withdraws one permission from the server. It must not ignore
+// unreadable policies: it is unready, names the missing permission, rejects writes without delay,
+// and recovers without a restart.
 func TestPoliciesThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	framework.RequireResource(t, "admissionregistration.k8s.io/v1", "mutatingadmissionpolicies")
@@ -115,7 +115,7 @@ func TestPoliciesThatMayNotBeRead(t *testing.T) {
 	s := framework.StartServer(t, "--kubeconfig="+file, "--authentication-kubeconfig="+file,
 		"--authorization-kubeconfig="+file)
 	s.WaitUnready(t, "informer-sync")
-	framework.WaitFor(t, "the log names what is missing", func(context.Context) error {
+	framework.WaitFor(t, "the log names the missing permission", func(context.Context) error {
 		want := `cannot list resource "mutatingadmissionpolicies" in API group "admissionregistration.k8s.io"`
 		if !strings.Contains(strings.ReplaceAll(s.Log(t), `\"`, `"`), want) {
 			return fmt.Errorf("no %q", want)
@@ -123,7 +123,7 @@ func TestPoliciesThatMayNotBeRead(t *testing.T) {
 		return nil
 	})
 	websites := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1alpha1().Websites(namespace)
-	// Once it knows its clients; until then every client is anonymous.
+	// Every client is anonymous until the server has read the CA of clients.
 	framework.WaitFor(t, "a write is answered", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()

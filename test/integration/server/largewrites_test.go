@@ -29,22 +29,22 @@ import (
 var attackDuration = flag.Duration("large-writes", 15*time.Second, "how long TestLargeWrites writes large Websites")
 
 const (
-	// attackers write at once, each over a connection of its own.
+	// attackers is the number of concurrent writers, each with a connection of its own.
 	attackers = 16
 	// maxMemory bounds the resident memory of website-apiserver, in bytes.
 	maxMemory = 512 << 20
-	// maxLatency bounds the 99th percentile of the writes of others.
+	// maxMemory bounds the resident memory of website-apiserver, in bytes.
 	maxLatency = 2 * time.Second
 	// maxStart bounds the time from the start of the process until it is ready.
 	maxStart = 5 * time.Second
-	// shortRun is one that shares the machine with other tests, and is given
-	// shortRunFactor times as long.
+	// shortRun is the longest run that may share the machine with other tests; latency may be
+	// shortRunFactor times as high in it.
 	shortRun, shortRunFactor = 5 * time.Minute, 3
 )
 
-// TestLargeWrites lets a user with the role edit write the largest Website that there
-// may be, at full speed and over many connections. Others write meanwhile; the server
-// is killed at the end, and has all that was acknowledged.
+// TestLargeWrites writes the largest possible Website as a user with the role edit, at full speed
+// and over many connections. Other users write meanwhile. The server is killed at the end, and no
+// acknowledged write is lost.
 func TestLargeWrites(t *testing.T) {
 	ctx := t.Context()
 	server := framework.Cluster.Process("website-apiserver")
@@ -69,7 +69,7 @@ func TestLargeWrites(t *testing.T) {
 	latencies := others.sorted()
 	t.Logf("writes of others: %d, %d failed, median %s, 99th percentile %s, maximum %s", len(latencies), others.failed,
 		percentile(latencies, 50), percentile(latencies, 99), percentile(latencies, 100))
-	t.Logf("memory of website-apiserver: at most %d MiB resident, of which %d MiB anonymous", memory.resident>>20,
+	t.Logf("memory of website-apiserver: at most %d MiB resident, %d MiB of it anonymous", memory.resident>>20,
 		memory.anonymous>>20)
 	factor := time.Duration(1)
 	if *attackDuration < shortRun {
@@ -92,7 +92,7 @@ func TestLargeWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	var start time.Time
-	// The memory of a killed process takes a moment to be freed, and with it its port.
+	// The memory and the port of a killed process are freed with a delay.
 	framework.WaitFor(t, "the server is started", func(ctx context.Context) error {
 		start = time.Now()
 		return server.Start(ctx)
@@ -113,7 +113,7 @@ func TestLargeWrites(t *testing.T) {
 	attack.check(t)
 }
 
-// attack writes one Website.
+// attack writes one Website repeatedly.
 type attack struct {
 	config       *rest.Config
 	namespace    string
@@ -146,7 +146,7 @@ func newAttack(t *testing.T, namespace string) *attack {
 	return a
 }
 
-// largest returns a patch that replaces all that is large.
+// largest returns a patch that replaces all large fields.
 func largest() []byte {
 	text := func(n int) string {
 		const letters = "abcdefghijklmnopqrstuvwxyz"
@@ -192,7 +192,7 @@ func (a *attack) run(ctx context.Context, number int) {
 		case i%4 == 0:
 			full = largest()
 			body = full
-		case number%2 == 0: // A few bytes, and all of the Website is stored again.
+		case number%2 == 0: // A change of a few bytes stores the whole Website again.
 			body = fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d-%d"}}}`, number, i)
 		case number%3 == 0:
 			target, contentType = url+"&force=true", types.ApplyPatchType
@@ -205,7 +205,7 @@ func (a *attack) run(ctx context.Context, number int) {
 		request.Header.Set("Content-Type", string(contentType))
 		response, err := client.Do(request)
 		if err != nil {
-			continue // The time is over.
+			continue // The run has ended.
 		}
 		a.answered(response.StatusCode, resourceVersion(response))
 	}
@@ -213,7 +213,7 @@ func (a *attack) run(ctx context.Context, number int) {
 
 var resourceVersionPattern = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
 
-// resourceVersion returns that of the Website in a response, 0 if there is none.
+// resourceVersion returns the resource version of the Website in a response, or 0.
 func resourceVersion(response *http.Response) uint64 {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -244,7 +244,7 @@ func (a *attack) answers() map[int]int {
 	return a.codes
 }
 
-// check reads the Website, which is of the last acknowledged version or a later one.
+// check reads the Website, which must have the last acknowledged version or a later one.
 func (a *attack) check(t *testing.T) {
 	t.Helper()
 	w, err := framework.Websites(t, a.namespace).Get(t.Context(), "large", metav1.GetOptions{})
@@ -257,7 +257,7 @@ func (a *attack) check(t *testing.T) {
 	}
 }
 
-// memoryWatch notes how much memory a process has at most.
+// memoryWatch records the highest memory use of a process.
 type memoryWatch struct {
 	pid                 int
 	resident, anonymous int64
@@ -273,7 +273,7 @@ func (m *memoryWatch) run(ctx context.Context) {
 		case <-ticker.C:
 			data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
 			if err != nil {
-				continue // Not Linux.
+				continue // The system is not Linux.
 			}
 			m.resident = max(m.resident, kilobytes(string(data), "VmRSS:"))
 			m.anonymous = max(m.anonymous, kilobytes(string(data), "RssAnon:"))

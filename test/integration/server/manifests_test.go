@@ -17,7 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// manifestsConfig is the configuration of admission whose plugins read manifests from directories of dir.
+// manifestsConfig is an admission configuration with manifests in directories of dir.
 func manifestsConfig(dir string) string {
 	return fmt.Sprintf(`apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
@@ -45,7 +45,8 @@ plugins:
 `, dir)
 }
 
-// Manifests with what the API requires, and no defaults. A List has both kinds of a policy in one file.
+// These manifests have only the required fields, without defaults. A List holds a policy and its
+// binding in one file.
 const (
 	manifestRule = `{apiGroups: [mycontroller.nevermosby.io], apiVersions: [v1beta1], operations: [CREATE], ` +
 		`resources: [websites]}`
@@ -90,8 +91,8 @@ webhooks:
 `
 )
 
-// TestAdmissionManifests: policies and webhooks from files apply to Websites, as those of kube-apiserver apply to what
-// it serves itself.
+// TestAdmissionManifests: policies and webhooks from files apply to Websites, as kube-apiserver's
+// apply to its own resources.
 func TestAdmissionManifests(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, dir := t.Context(), framework.NewNamespace(t), t.TempDir()
@@ -139,7 +140,7 @@ func TestAdmissionManifests(t *testing.T) {
 		t.Errorf("forbidden: %v, want the message of the webhook", err)
 	}
 
-	// A server that would serve without a policy does not start.
+	// The server must not start without the policy.
 	framework.WriteFile(t, filepath.Join(dir, "validating", "policy.yaml"),
 		[]byte(strings.Replace(validatingPolicy, "message:", "massage:", 1)))
 	t.Run("misspelled", func(t *testing.T) {

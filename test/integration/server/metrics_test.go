@@ -52,7 +52,7 @@ func TestMetricsNeedAuthorization(t *testing.T) {
 				code != http.StatusForbidden && code != http.StatusUnauthorized {
 				t.Errorf("GET /metrics without credentials = %d %s (%v), want a refusal", code, body, err)
 			}
-			// The controller counts what it has seen, which may be a moment behind.
+			// The controller's metric counts cached Websites, which may lag.
 			framework.WaitFor(t, "the administrator gets the metrics", func(ctx context.Context) error {
 				code, body, err := framework.SecureGet(ctx, t, test.url+"/metrics", true)
 				if err != nil || code != http.StatusOK {

@@ -25,7 +25,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// migrate runs "website-apiserver migrate-storage" and returns what it prints.
+// migrate runs "website-apiserver migrate-storage" and returns its output.
 func migrate(t *testing.T, s *framework.Server, args ...string) (stdout, stderr string) {
 	t.Helper()
 	args = append([]string{"migrate-storage", "--kubeconfig=" + framework.WriteKubeconfig(t, s.Config(t))}, args...)
@@ -77,8 +77,8 @@ func (i *interrupting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.RoundTripper.RoundTrip(r)
 }
 
-// TestMigrateStorage takes over what was stored when v1alpha1 was the only
-// version, with an interruption halfway.
+// TestMigrateStorage migrates Websites stored when v1alpha1 was the only version, with an
+// interruption halfway.
 func TestMigrateStorage(t *testing.T) {
 	t.Parallel()
 	s := framework.NewServer(t)
@@ -96,11 +96,11 @@ func TestMigrateStorage(t *testing.T) {
 		t.Fatalf("stored = %v, want 20 each of v1alpha1 as JSON and protobuf", got)
 	}
 
-	// Read before anything is migrated.
+	// All Websites are read before the migration.
 	client := framework.NewClients(t, s.Config(t)).Websites
 	list, err := client.WebsiteV1beta1().Websites("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != len(old) {
-		t.Fatalf("listing what is stored as v1alpha1: %d Websites, %v", len(list.Items), err)
+		t.Fatalf("listing Websites stored as v1alpha1: %d Websites, %v", len(list.Items), err)
 	}
 
 	progress := filepath.Join(t.TempDir(), "progress")
@@ -118,8 +118,8 @@ func TestMigrateStorage(t *testing.T) {
 	if counts, err := first.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("interrupted run: %+v, %v", counts, err)
 	}
-	// The answer to the patch that was interrupted did not arrive; it may have
-	// been made nevertheless.
+	// The response to the interrupted patch did not arrive; the patch may have been
+	// applied nevertheless.
 	if got := storedVersions(t, s); got["v1beta1 protobuf"] < 17 || got["v1beta1 protobuf"] > 18 {
 		t.Fatalf("stored after an interruption = %v, want 17 or 18 migrated", got)
 	}
@@ -153,6 +153,6 @@ func TestMigrateStorage(t *testing.T) {
 
 	if stdout, _ := migrate(t, s); stdout != "40 Websites: 0 rewritten, 40 current before, 0 changed by others "+
 		"meanwhile, 0 failed\n" {
-		t.Errorf("a run over what is migrated says %q", stdout)
+		t.Errorf("a run over migrated Websites says %q", stdout)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // ordinaryPause is the time between two writes.
 const ordinaryPause = 20 * time.Millisecond
 
-// ordinaryWrites creates and changes small Websites, as users do whom another one
-// must not disturb.
+// ordinaryWrites creates and changes small Websites as users do, whom another user must
+// not disturb.
 type ordinaryWrites struct {
 	websites  typed.WebsiteInterface
 	namespace string
@@ -29,11 +29,11 @@ type ordinaryWrites struct {
 	latencies []time.Duration
 	failed    int
 	last      error
-	// stored are the acknowledged values of the annotation, by name.
+	// stored maps names to the acknowledged values of the annotation.
 	stored map[string]string
 }
 
-// valueAnnotation holds what a write has changed.
+// valueAnnotation holds the value of the last write.
 const valueAnnotation = "example.com/value"
 
 func (o *ordinaryWrites) run(ctx context.Context, writer int) {
@@ -75,7 +75,7 @@ func (o *ordinaryWrites) sorted() []time.Duration {
 	return o.latencies
 }
 
-// check reads all Websites, which have the values that were acknowledged.
+// check reads all Websites, which must have the acknowledged values.
 func (o *ordinaryWrites) check(t *testing.T) {
 	t.Helper()
 	list, err := o.websites.List(t.Context(), metav1.ListOptions{})

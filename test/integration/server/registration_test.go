@@ -29,8 +29,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// rotationTime is how long certificates are rotated under load. The CA is replaced for the
-// first time after 160 seconds.
+// rotationTime is the duration of the rotation under load. The CA is first replaced after
+// 160 seconds.
 var rotationTime = flag.Duration("rotation", 20*time.Second,
 	"how long TestRegistration rotates certificates under load")
 
@@ -54,7 +54,7 @@ func TestRegistration(t *testing.T) {
 	}
 	apiServices := aggregation.ApiregistrationV1().APIServices()
 
-	// The server takes the place of the one that the cluster started and registered.
+	// The server replaces the one that the cluster started and registered.
 	if err := cluster.Process("website-apiserver").Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestRegistration(t *testing.T) {
 		if left := registered(ctx, t, apiServices); len(left) > 0 {
 			t.Errorf("after uninstall, there is %v", left)
 		}
-		// The command's own advice.
+		// The command recommends this.
 		disabled(t, clients.Kubernetes, `null`)
 		framework.WaitFor(t, "the API is registered again", func(ctx context.Context) error {
 			if left := registered(ctx, t, apiServices); len(left) != len(registeredNames) {
@@ -154,7 +154,7 @@ func TestRegistration(t *testing.T) {
 	})
 }
 
-// registered are the names of the APIServices of the group.
+// registered returns the names of the APIServices of the group.
 func registered(ctx context.Context, t *testing.T, client aggregatorv1.APIServiceInterface) []string {
 	t.Helper()
 	list, err := client.List(ctx, metav1.ListOptions{})
@@ -180,7 +180,7 @@ func disabled(t *testing.T, client kubernetes.Interface, value string) {
 	}
 }
 
-// apiServiceWatch notes every moment at which an APIService is not available.
+// apiServiceWatch records every moment at which an APIService is not available.
 type apiServiceWatch struct {
 	start time.Time
 	stop  context.CancelFunc

@@ -19,10 +19,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// The tests in this file stop or kill components, so none of them is parallel.
+// The tests in this file are not parallel, as they stop or kill components.
 
-// TestKilledAPIServerKeepsAllData kills website-apiserver while Websites are
-// being created: whatever was acknowledged must be there afterwards.
+// TestKilledAPIServerKeepsAllData kills website-apiserver during creations: every acknowledged
+// Website must exist afterwards.
 func TestKilledAPIServerKeepsAllData(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	websites := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace)
@@ -72,8 +72,8 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 	if len(kept) != 0 {
 		t.Errorf("%d acknowledged Websites are lost: %v", len(kept), kept)
 	}
-	// What happened before is no longer known, and a client that asks for it gets an error.
-	// kube-apiserver may still find that the server was away a moment ago.
+	// The server no longer has earlier revisions, and a client that requests them gets an error.
+	// kube-apiserver may still treat the server as unavailable.
 	var watcher watch.Interface
 	framework.WaitFor(t, "a watch begins", func(context.Context) (err error) {
 		watcher, err = framework.Websites(t, namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
@@ -84,13 +84,13 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 		t.Errorf("watching from the beginning after a restart = %s %+v, want that the version has expired",
 			event.Type, event.Object)
 	}
-	// The controller's watches must have survived as well.
+	// The controller's watches must have recovered as well.
 	framework.WaitAvailable(t, framework.MustCreate(t, framework.NewV1alpha1(namespace, "after")), 1)
 }
 
-// TestStartForbidsNothing lists Websites all the time, through the aggregator and
-// directly, while website-apiserver restarts, and while the ConfigMap is deleted that says
-// whom it trusts. A user who may list Websites never gets 401 or 403.
+// TestStartForbidsNothing lists Websites continuously, through the aggregator and directly, while
+// website-apiserver restarts, and while the ConfigMap with the CAs of its clients is deleted. A
+// user with permission to list Websites never gets 401 or 403.
 func TestStartForbidsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -154,7 +154,7 @@ func TestStartForbidsNothing(t *testing.T) {
 	}
 }
 
-// list requests all Websites, and returns 0 without an answer.
+// list requests all Websites, and returns 0 without a response.
 func list(ctx context.Context, client *http.Client, host string) (code int, body string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		host+"/apis/mycontroller.nevermosby.io/v1beta1/websites?limit=1", nil)

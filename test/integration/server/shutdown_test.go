@@ -18,9 +18,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestGracefulShutdown ends a server while it serves a watch and a slow request:
-// the request is finished, the watch ends, and the exit code says that all is
-// well.
+// TestGracefulShutdown terminates a server during a watch and a slow request: the request is
+// finished, the watch ends, and the exit code is 0.
 func TestGracefulShutdown(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
@@ -50,7 +49,7 @@ func TestGracefulShutdown(t *testing.T) {
 	}
 	created := make(chan result, 1)
 	go func() {
-		// Until the server has heard of the webhook, nothing is slow.
+		// Requests are slow once the server's informer has the webhook.
 		for {
 			w, err := websites.Create(ctx, framework.NewV1alpha1(namespace, "slow"), metav1.CreateOptions{})
 			select {
@@ -78,7 +77,7 @@ func TestGracefulShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "the server is not ready any more", func(ctx context.Context) error {
-		// It may have stopped listening already.
+		// The server may have closed its port already.
 		if code, _, err := framework.SecureGet(ctx, t, s.URL+"/readyz", false); err == nil && code == http.StatusOK {
 			return errors.New("ready")
 		}
@@ -109,9 +108,9 @@ func TestGracefulShutdown(t *testing.T) {
 	if err := s.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "what was acknowledged is there", func(ctx context.Context) error {
-		// Certificates of clients are not accepted before the host's CA for
-		// them is known, which the aggregator's requests do not depend on.
+	framework.WaitFor(t, "the acknowledged Website exists", func(ctx context.Context) error {
+		// Client certificates are rejected until the host's CA for them is read. The aggregator's
+		// requests do not depend on it.
 		_, err := websites.Get(ctx, "slow", metav1.GetOptions{})
 		return err
 	})

@@ -18,8 +18,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestSlowLargeWrite lets a user with the role edit send the body of a large write slowly, through
-// kube-apiserver. Large writes in other namespaces do not wait for it.
+// TestSlowLargeWrite sends the body of a large write slowly through kube-apiserver, as a user with
+// the role edit. Large writes in other namespaces are not delayed.
 func TestSlowLargeWrite(t *testing.T) {
 	slowly, other := framework.NewNamespace(t), framework.NewNamespace(t)
 	config := newAttack(t, slowly).config
@@ -46,12 +46,12 @@ func TestSlowLargeWrite(t *testing.T) {
 		}
 		ended <- err
 	}()
-	// What is sent next goes out once the server lets the client send more than the first frames.
+	// The next bytes are sent once the server's flow control allows more than the first frames.
 	if _, err := io.CopyN(send, strings.NewReader(strings.Repeat(" ", 256<<10)), 256<<10); err != nil {
 		t.Fatal(err)
 	}
 
-	// More than one in a second, which is how long a write waits for its turn.
+	// A write waits up to one second for its turn, so two must succeed within that.
 	websites := framework.Websites(t, other)
 	start := time.Now()
 	for i := range 5 {

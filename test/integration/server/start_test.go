@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestStartWithDataDirectoryInUse starts a server on the data directory of another one. It
-// serves everything but Websites, says why, and opens when the other one has ended.
+// TestStartWithDataDirectoryInUse starts a server on the data directory of another one. It serves
+// everything but Websites, reports why, and opens when the other one has ended.
 func TestStartWithDataDirectoryInUse(t *testing.T) {
 	t.Parallel()
 	first := framework.NewServer(t)
@@ -34,7 +34,7 @@ func TestStartWithDataDirectoryInUse(t *testing.T) {
 	framework.WaitAnswer(t, url+"/apis/mycontroller.nevermosby.io/v1beta1/websites", http.StatusOK)
 }
 
-// flagsOfStore are those by which another server uses the same store.
+// flagsOfStore returns the flags by which another server uses the same store.
 func flagsOfStore(s *framework.Server) []string {
 	var flags []string
 	for _, arg := range s.Args()[1:] {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestEtcdVersion holds the stores under test to the versions that docs/storage.md
-// names: the embedded etcd, and an external one of the Kubernetes release under test.
+// TestEtcdVersion compares the versions of the stores under test with docs/storage.md:
+// the embedded etcd, and an external one of the Kubernetes release under test.
 func TestEtcdVersion(t *testing.T) {
 	t.Parallel()
 	want := []string{"3.7."}
@@ -34,8 +34,8 @@ func TestEtcdVersion(t *testing.T) {
 	}
 }
 
-// TestStorage looks at the bytes in etcd: their key and encoding are what a
-// later version must be able to read.
+// TestStorage checks the bytes in etcd: a later version must be able to read their key
+// and encoding.
 func TestStorage(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)

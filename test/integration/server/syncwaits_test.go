@@ -78,7 +78,7 @@ func (c syncClient) wait(ctx context.Context, t *testing.T) <-chan reply {
 	return replies
 }
 
-// longRunning returns how many requests wait at a server.
+// longRunning returns the number of waiting requests at a server.
 func longRunning(ctx context.Context, t *testing.T, s *framework.Server) (float64, error) {
 	code, body, err := framework.SecureGet(ctx, t, s.URL+"/metrics", true)
 	if err != nil || code != http.StatusOK {
@@ -94,8 +94,8 @@ func longRunning(ctx context.Context, t *testing.T, s *framework.Server) (float6
 	return 0, errors.New("no such series")
 }
 
-// TestShutdownEndsSyncWaits: a wait of five minutes does not keep a server from ending, and
-// its client learns that another one may answer.
+// TestShutdownEndsSyncWaits: a wait of five minutes does not delay a server's shutdown, and its
+// client is told to retry.
 func TestShutdownEndsSyncWaits(t *testing.T) {
 	t.Parallel()
 	namespace, s := framework.NewNamespace(t), framework.NewServer(t)
@@ -117,7 +117,7 @@ func TestShutdownEndsSyncWaits(t *testing.T) {
 	}
 }
 
-// TestDisconnectEndsSyncWaits: the place of a client that has left is free.
+// TestDisconnectEndsSyncWaits: a disconnected client releases its place.
 func TestDisconnectEndsSyncWaits(t *testing.T) {
 	t.Parallel()
 	namespace, s := framework.NewNamespace(t), framework.NewServer(t)
@@ -144,8 +144,8 @@ func TestDisconnectEndsSyncWaits(t *testing.T) {
 	framework.WaitFor(t, "no request waits", waits(0))
 }
 
-// TestSyncWithTwoReplicas requests at one replica what the other one has recorded, and
-// reports at the other one what the first waits for.
+// TestSyncWithTwoReplicas requests a sync at one replica that the other one has recorded, and
+// reports the result, for which the first one waits, at the other one.
 func TestSyncWithTwoReplicas(t *testing.T) {
 	t.Parallel()
 	namespace, first := framework.NewNamespace(t), framework.NewServer(t)

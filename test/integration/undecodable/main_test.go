@@ -1,4 +1,4 @@
-// Package undecodable damages a stored Website, in a cluster of its own: nothing that lists all Websites works
+// Package undecodable damages a stored Website, in a cluster of its own: lists of all Websites fail
 // until it is deleted.
 package undecodable
 

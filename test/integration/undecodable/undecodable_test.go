@@ -17,7 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestUndecodableWebsite writes garbage over a stored Website, as a broken disk does. The
+// TestUndecodableWebsite overwrites a stored Website with garbage, as a broken disk does. The
 // errors, the log and the condition of its namespace name it; its children stay. Once an
 // administrator has deleted it in spite of that, everything works again without a restart. No
 // Website of the cluster is reconciled meanwhile.
@@ -28,7 +28,7 @@ func TestUndecodableWebsite(t *testing.T) {
 	for _, name := range []string{"good", "bad"} {
 		framework.WaitAvailable(t, framework.MustCreate(t, framework.NewV1alpha1(namespace, name)), 1)
 	}
-	// Before the namespace is deleted, in which no RoleBinding can be created then.
+	// The RoleBinding is created before the deletion of the namespace, which forbids it.
 	framework.Bind(t, namespace, administrator(namespace), "ClusterRole", "admin")
 	store := framework.ClusterStore(t)
 	if _, err := store.Client(t).Put(ctx, store.Prefix+namespace+"/bad", "k8s\x00garbage"); err != nil {
@@ -102,11 +102,11 @@ func TestUndecodableWebsite(t *testing.T) {
 	}
 }
 
-// administrator is a user with the role admin in a namespace.
+// administrator returns the user with the role admin in a namespace.
 func administrator(namespace string) string { return "admin-of-" + namespace }
 
-// deleteUnsafely deletes the Website bad by the documented command. It takes a permission
-// that administrators of the namespace do not have, and a Website that cannot be read.
+// deleteUnsafely deletes the Website bad by the documented command. It requires a permission that
+// administrators of the namespace lack, and an unreadable Website.
 func deleteUnsafely(t *testing.T, namespace string) {
 	t.Helper()
 	ctx, options := t.Context(), metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true)}

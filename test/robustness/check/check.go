@@ -1,5 +1,5 @@
-// Package check verifies a recorded history against what Kubernetes promises its clients,
-// and against etcd's own history.
+// Package check verifies a recorded history against Kubernetes' guarantees to its clients, and
+// against etcd's own history.
 package check
 
 import (
@@ -10,16 +10,16 @@ import (
 
 // Names of the checks.
 const (
-	// AcknowledgedWrite: a write that was answered is in etcd, once, as it was answered.
+	// AcknowledgedWrite: an acknowledged write is in etcd, once and unchanged.
 	AcknowledgedWrite = "acknowledged-write"
-	// UnexplainedChange: every change in etcd was asked for by one operation.
+	// UnexplainedChange: every change in etcd was caused by one operation.
 	UnexplainedChange = "unexplained-change"
 	// LostUpdate: an update changed the revision that its client had read.
 	LostUpdate = "lost-update"
 	// Linearizability: the operations on an object took effect one after the other, each
 	// between its call and its return. Found by porcupine.
 	Linearizability = "linearizability"
-	// Truth: what was read was in etcd.
+	// Truth: every read object was in etcd.
 	Truth = "truth"
 	// StaleRead: a read without a resource version is not older than its call; one with a
 	// resource version is not older than that.
@@ -42,7 +42,7 @@ const (
 	WatchResume = "watch-resume"
 	// WatchBookmark: everything up to a bookmark was reported before it.
 	WatchBookmark = "watch-bookmark"
-	// WatchFilter: a watch reports what its selector selects, and nothing else.
+	// WatchFilter: a watch reports the selected objects only.
 	WatchFilter = "watch-filter"
 	// WatchPrevious: a deleted object is reported with its last state.
 	WatchPrevious = "watch-previous"
@@ -50,25 +50,25 @@ const (
 	WatchEvent = "watch-event"
 	// WatchRestore: a watch does not continue past a restore, so that its client lists again.
 	WatchRestore = "watch-restore"
-	// RestoredState: a restored store has what it had at the revision of its snapshot, and
-	// continues at a later revision than before.
+	// RestoredState: a restored store has the state at the revision of its snapshot, and continues at
+	// a later revision than before.
 	RestoredState = "restored-state"
-	// ClosedStore: nothing of a restored store is answered before it was accepted.
+	// ClosedStore: a restored store is not served before it was accepted.
 	ClosedStore = "closed-store"
 )
 
-// Violation is a broken promise.
+// Violation is a violated guarantee.
 type Violation struct {
 	// Check is one of the names above.
 	Check   string `json:"check"`
 	Message string `json:"message"`
-	// Name is the object, if it is about one.
+	// Name is the affected object, if any.
 	Name string `json:"name,omitempty"`
 }
 
 func (v Violation) String() string { return v.Check + ": " + v.Message }
 
-// Run makes all checks. The history has to be sorted.
+// Run makes all checks. The history must be sorted.
 func Run(h *history.History) []Violation {
 	t := newTruth(h)
 	var violations []Violation

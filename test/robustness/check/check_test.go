@@ -17,7 +17,7 @@ func TestSoundHistory(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes are writes without an answer: etcd says which of them happened.
+// TestUnknownOutcomes has writes without a response: etcd's history tells which of them happened.
 func TestUnknownOutcomes(t *testing.T) {
 	h := sound()
 	unknown := func(id int) *history.Operation {
@@ -27,7 +27,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 	unknown(30)
 	unknown(50).Return = at(48)
-	// It is stored after its client has given up.
+	// The write is stored after its client has given up.
 	unknown(70).Return = at(68)
 	lost := write(history.Patch, object("a", "a1", 35, "x"), 0)
 	lost.Outcome, lost.Object = history.Unknown, nil
@@ -83,15 +83,15 @@ func TestViolations(t *testing.T) {
 			want: []string{AcknowledgedWrite, Linearizability, ListSnapshot, LostUpdate, Truth, UnexplainedChange,
 				WatchEvent, WatchInitial},
 		},
-		"an update replaces what its client had not read": {
+		"an update replaces a revision that its client had not read": {
 			change: func(h *history.History) { operation(h, 70).Request.Precondition = 30 },
 			want:   []string{Linearizability, LostUpdate},
 		},
-		"a read returns what was replaced": {
+		"a read returns a replaced state": {
 			change: func(h *history.History) { *operation(h, 103).Object = a30 },
 			want:   []string{Linearizability, StaleRead},
 		},
-		"a read returns what was never stored": {
+		"a read returns a state that was never stored": {
 			change: func(h *history.History) { operation(h, 103).Object.Value = "other" },
 			want:   []string{Linearizability, Truth},
 		},
@@ -102,7 +102,7 @@ func TestViolations(t *testing.T) {
 			},
 			want: []string{Linearizability, StaleRead},
 		},
-		"a read finds what was deleted": {
+		"a read returns a deleted object": {
 			change: func(h *history.History) {
 				o := operation(h, 104)
 				o.Outcome, o.Reason, o.Object = history.OK, "", &b20
@@ -140,7 +140,7 @@ func TestViolations(t *testing.T) {
 			},
 			want: []string{ListSnapshot},
 		},
-		"a list contains what is not selected": {
+		"a list contains an object that is not selected": {
 			change: func(h *history.History) {
 				p := operation(h, 108).Page
 				p.Items = append(p.Items, a70)
@@ -187,7 +187,7 @@ func TestViolations(t *testing.T) {
 			change: func(h *history.History) { e := events(h, 201); *e = (*e)[1:] },
 			want:   []string{WatchResume},
 		},
-		"a watch reports what is not selected": {
+		"a watch reports an object that is not selected": {
 			change: func(h *history.History) {
 				e := events(h, 202)
 				*e = slices.Insert(*e, 1, event(history.Added, b20, 20))

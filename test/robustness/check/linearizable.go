@@ -13,20 +13,20 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// linearizabilityTimeout bounds the search for an order of the operations on one object. It
-// takes milliseconds, unless there is none.
+// linearizabilityTimeout bounds the search for an order of the operations on one object. The search
+// takes milliseconds, unless no order exists.
 const linearizabilityTimeout = time.Minute
 
-// state is an object in the model.
+// state is the state of an object in the model.
 type state struct {
 	exists bool
 	object history.Object
-	// revision is that of the last change, also of a deletion.
+	// revision is the revision of the last change, also of a deletion.
 	revision int64
 }
 
-// step is an operation in the model. A write has the change that etcd recorded. Without an
-// operation, it is what a restore did with the object.
+// step is an operation in the model. A write has the change that etcd recorded. A step without an
+// operation is the change of an object by a restore.
 type step struct {
 	operation *history.Operation
 	change    *history.Change
@@ -34,7 +34,7 @@ type step struct {
 
 func (i step) restores() bool { return i.operation == nil }
 
-// model says what one operation after the other does with one object.
+// model returns the sequential specification of one object.
 func model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return state{} },
@@ -113,9 +113,9 @@ func (i step) describe() string {
 	}
 }
 
-// operations returns what porcupine checks, by object: reads of the most recent state, and
-// writes. Those of which it is unknown whether they happened are resolved by etcd's history:
-// the others never happened, and these before the test received them from etcd.
+// operations returns porcupine's input by object: writes, and reads of the most recent state.
+// etcd's history resolves unknown outcomes: a write with a change happened before the test received
+// the change, and the others never happened.
 func operations(h *history.History, t *truth) map[string][]porcupine.Operation {
 	e := resolve(h, t)
 	byName := map[string][]porcupine.Operation{}
@@ -165,13 +165,13 @@ func checkLinearizable(h *history.History, t *truth) []Violation {
 	return violations
 }
 
-// pictured is how many operations a picture shows at least, if there are that many: more
-// would be too many for a browser.
+// pictured is the least number of operations in a picture, if there are that many: a browser cannot
+// show all.
 const pictured = 400
 
-// Picture writes a page that shows the operations on an object, and how far they can be
-// explained. Without a name, it takes the object with the most operations. Of a long history
-// it shows the first part, up to a moment without an operation, unless whole is set.
+// Picture writes a page that shows the operations on an object, and which of them can be
+// linearized. Without a name, it takes the object with the most operations. It shows the first part
+// of a long history, up to a moment without a running operation, unless whole is set.
 func Picture(h *history.History, name string, whole bool, w io.Writer) error {
 	byName := operations(h, newTruth(h))
 	if name == "" {
@@ -192,7 +192,8 @@ func Picture(h *history.History, name string, whole bool, w io.Writer) error {
 	return nil
 }
 
-// beginning cuts operations, which are in the order of their calls, where none is running.
+// beginning cuts operations, which are in the order of their calls, at a moment without a
+// running one.
 func beginning(operations []porcupine.Operation) []porcupine.Operation {
 	var last int64
 	for i, o := range operations {

@@ -6,10 +6,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// oldest returns the revision that a read must reflect.
+// oldest returns the lowest revision that a read may reflect.
 func oldest(t *truth, o *history.Operation) int64 {
 	if o.Request.ResourceVersion == "" {
-		// What the test had received from etcd before the call was committed.
+		// Changes that the test had received from etcd before the call were committed.
 		return t.committed(o.Call)
 	}
 	revision, err := strconv.ParseInt(o.Request.ResourceVersion, 10, 64)
@@ -19,15 +19,15 @@ func oldest(t *truth, o *history.Operation) int64 {
 	return revision
 }
 
-// reader is one client at one server, whose reads of its cache must not go back.
+// reader is one client at one server. Its reads from the cache must not go back.
 type reader struct {
 	client       int
 	target, name string
-	// restores is the number of times that the store had been restored.
+	// restores is the number of restores before the read.
 	restores int
 }
 
-// checkGets compares what was got with etcd's history.
+// checkGets compares the results of gets with etcd's history.
 func checkGets(h *history.History, t *truth) []Violation {
 	var violations []Violation
 	last := map[reader]int64{}
@@ -61,9 +61,9 @@ func checkGets(h *history.History, t *truth) []Violation {
 	return violations
 }
 
-// monotonic remembers the revision of a read at resource version 0, and compares it with
-// the one before. A load balancer may change the server, so that only direct reads count, and
-// restored objects have the revisions that they had.
+// monotonic records the revision of a read at resource version 0, and compares it with the one
+// before. Only direct reads count, as a load balancer may change the server. Restored objects keep
+// their revisions.
 func monotonic(h *history.History, last map[reader]int64, o *history.Operation, revision int64) []Violation {
 	if o.Target == history.Balanced || spansRestore(h, o) {
 		return nil
@@ -82,7 +82,7 @@ func monotonic(h *history.History, last map[reader]int64, o *history.Operation, 
 func checkLists(h *history.History, t *truth) []Violation {
 	var violations []Violation
 	last := map[reader]int64{}
-	// Pages are checked when the history of their chain has ended.
+	// Pages are checked once their chain is complete.
 	chains := map[int][]*history.Operation{}
 	for i := range h.Operations {
 		o := &h.Operations[i]

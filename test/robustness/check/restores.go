@@ -6,7 +6,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// restoresBefore returns how often the store had been restored, and accepted, before a moment.
+// restoresBefore returns the number of accepted restores before a moment.
 func restoresBefore(h *history.History, moment int64) (n int) {
 	for _, r := range h.Restores {
 		if r.Accepted <= moment {
@@ -16,7 +16,7 @@ func restoresBefore(h *history.History, moment int64) (n int) {
 	return n
 }
 
-// spansRestore returns whether an operation may have been answered before a restore or after it.
+// spansRestore reports whether an operation may have been executed before a restore or after it.
 func spansRestore(h *history.History, o *history.Operation) bool {
 	return slices.ContainsFunc(h.Restores,
 		func(r history.Restore) bool { return o.Call < r.Accepted && o.Return > r.Stopped })
@@ -32,8 +32,8 @@ func nextRestore(h *history.History, revision int64) int64 {
 	return never
 }
 
-// checkRestores compares restored stores with etcd's history before, and verifies that nothing
-// was served from them without consent.
+// checkRestores compares restored stores with etcd's earlier history, and verifies that none was
+// served before it was accepted.
 func checkRestores(h *history.History, t *truth) []Violation {
 	var violations []Violation
 	for _, r := range h.Restores {

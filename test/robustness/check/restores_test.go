@@ -6,8 +6,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// restored returns a sound history in which the store goes back to revision 40 and on from
-// 1000: the second Website b and the last update of a are undone.
+// restored returns a valid history in which the store returns to revision 40 and continues from
+// 1000: the creation of the second Website b and the last update of a are undone.
 //
 //	90 etcd is stopped   93 servers are closed   99 accepted   1010 update a   1020 delete b   1030 create b
 func restored() *history.History {
@@ -123,7 +123,7 @@ func TestRestores(t *testing.T) {
 			},
 			want: []string{WatchRestore},
 		},
-		"a watch reports what was not accepted": {
+		"a watch reports a change before the restore was accepted": {
 			change: func(h *history.History) { h.Watches[len(h.Watches)-1].Events[2].At = at(95) },
 			want:   []string{ClosedStore},
 		},

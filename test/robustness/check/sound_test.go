@@ -6,7 +6,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// The history that tests change: what etcd stored, and what clients did and saw, one
+// The tests change this history: the changes in etcd, and the operations of clients, one
 // millisecond after the other.
 //
 //	10 create a (tier x)   20 create b (tier y)   30 update a   40 move a to tier y

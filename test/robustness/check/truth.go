@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// never is the revision of what does not happen.
+// never is the revision of an event that does not happen.
 const never = math.MaxInt64
 
 // truth answers questions about etcd's own history.
@@ -17,11 +17,11 @@ type truth struct {
 	// byName are the changes of each object, in order.
 	byName map[string][]history.Change
 	names  []string
-	// events are what a watch of a tier reports, computed when first asked for.
+	// events are the expected events of a watch of a tier, computed on first use.
 	events map[string][]history.Event
 }
 
-// newTruth takes the changes of a history, which are in order, and adds what restores changed.
+// newTruth indexes the changes of a history, which are in order, and adds the changes by restores.
 func newTruth(h *history.History) *truth {
 	t := &truth{byName: map[string][]history.Change{}, events: map[string][]history.Event{}}
 	restores := h.Restores
@@ -47,7 +47,7 @@ func (t *truth) add(c history.Change) {
 	t.changes = append(t.changes, c)
 }
 
-// restore adds a change of each object whose last state is not that of the snapshot.
+// restore adds a change of each object whose last state differs from the snapshot.
 func (t *truth) restore(r history.Restore) {
 	for _, name := range t.names {
 		last := t.at(name, never)
@@ -87,7 +87,7 @@ func (t *truth) at(name string, revision int64) *history.Change {
 	return &changes[i]
 }
 
-// exactly returns the change of an object at this very revision, or nil.
+// exactly returns the change of an object at exactly this revision, or nil.
 func (t *truth) exactly(name string, revision int64) *history.Change {
 	if c := t.at(name, revision); c != nil && c.Revision == revision {
 		return c
@@ -95,8 +95,8 @@ func (t *truth) exactly(name string, revision int64) *history.Change {
 	return nil
 }
 
-// until returns the revision at which an object ends to have this state, for the last time if
-// that was restored.
+// until returns the revision at which a state of an object ends, for the last time if that
+// was restored.
 func (t *truth) until(o history.Object) (end int64) {
 	changes := t.byName[o.Name]
 	for i, c := range changes {
@@ -111,8 +111,7 @@ func (t *truth) until(o history.Object) (end int64) {
 	return end
 }
 
-// absentUntil returns the last revision at which the object does not exist any more, or
-// not yet.
+// absentUntil returns the last revision at which the object does not exist.
 func (t *truth) absentUntil(name string) int64 {
 	changes := t.byName[name]
 	for i := len(changes) - 1; i >= 0; i-- {
@@ -142,10 +141,10 @@ func (t *truth) committed(moment int64) int64 {
 	return t.changes[i-1].Revision
 }
 
-// selects returns whether a selection by tier has the object.
+// selects reports whether a selection by tier includes the object.
 func selects(tier string, o history.Object) bool { return tier == "" || o.Tier == tier }
 
-// expected returns what a watch of a tier reports: an object that enters the selection is
+// expected returns the expected events of a watch of a tier: an object that enters the selection is
 // added, and one that leaves it is deleted with its last selected state.
 func (t *truth) expected(tier string) []history.Event {
 	if events, ok := t.events[tier]; ok {

@@ -2,7 +2,7 @@ package check
 
 import "github.com/kubesites/website-apiserver/test/robustness/history"
 
-// checkWatches compares what watches reported with etcd's history.
+// checkWatches compares the events of watches with etcd's history.
 func checkWatches(h *history.History, t *truth) []Violation {
 	var violations []Violation
 	for i := range h.Watches {
@@ -19,8 +19,8 @@ func checkWatches(h *history.History, t *truth) []Violation {
 	return violations
 }
 
-// checkInitial verifies the initial events, and returns what follows them and the revision
-// from which on. Without the bookmark that ends them, the client knows nothing.
+// checkInitial verifies the initial events, and returns the later ones with the revision of their
+// start. Without the bookmark that ends the initial events, nothing can be checked.
 func checkInitial(w *history.Watch, t *truth) (rest []history.Event, from int64, violations []Violation) {
 	state := map[string]history.Object{}
 	for i, event := range w.Events {
@@ -55,8 +55,8 @@ func checkInitial(w *history.Watch, t *truth) (rest []history.Event, from int64,
 	return nil, 0, nil
 }
 
-// checkStream verifies the events after a revision, up to the first violation: what follows
-// that is often its consequence.
+// checkStream verifies the events after a revision, up to the first violation: later ones are often
+// its consequence.
 func checkStream(h *history.History, w *history.Watch, t *truth, events []history.Event, from int64) []Violation {
 	restore := nextRestore(h, from)
 	expected := t.expected(w.Tier)
@@ -65,7 +65,7 @@ func checkStream(h *history.History, w *history.Watch, t *truth, events []histor
 	violated := func(check string, o history.Object, format string, args ...any) []Violation {
 		return []Violation{violationf(check, o.Name, "%s: "+format, append([]any{w}, args...)...)}
 	}
-	// skipped names the check for an expected event that did not come.
+	// skipped names the check for a missing expected event.
 	skipped := func() string {
 		if next == start {
 			return WatchResume
@@ -122,7 +122,7 @@ func checkStream(h *history.History, w *history.Watch, t *truth, events []histor
 	return nil
 }
 
-// reports returns whether there is an event, other than a bookmark, with this revision.
+// reports reports whether the events include one with this revision, other than a bookmark.
 func reports(events []history.Event, revision int64) bool {
 	for _, e := range events {
 		if e.Type != history.Bookmark && e.Object.Revision == revision {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// effects are what etcd's history says about the writes of a history.
+// effects relates the writes of a history to etcd's history.
 type effects struct {
 	// change is the change that a write made, by the ID of the operation.
 	change map[int]*history.Change
@@ -14,9 +14,9 @@ type effects struct {
 	cause map[int64]*history.Operation
 }
 
-// resolve finds the change of every write, also of those whose outcome their clients do not
-// know: a value is unique to its write. A deletion has no value. It is attributed to the
-// operation that was acknowledged, else to the first one that may have made it.
+// resolve finds the change of every write, also with an unknown outcome: a value is unique to its
+// write. A deletion has no value. It is attributed to the acknowledged operation, or else to the
+// first one that may have caused it.
 func resolve(h *history.History, t *truth) effects {
 	e := effects{change: map[int]*history.Change{}, cause: map[int64]*history.Operation{}}
 	byValue := map[string]*history.Change{}
@@ -47,7 +47,7 @@ func resolve(h *history.History, t *truth) effects {
 			}
 		case o.Outcome == history.OK && o.Object != nil:
 			for _, c := range deletions[o.Name] {
-				// One that was restored can be deleted again.
+				// A restored object can be deleted again.
 				if c.Object.UID == o.Object.UID && e.cause[c.Revision] == nil && o.Call < c.Observed {
 					attribute(o, c)
 					break
@@ -70,7 +70,7 @@ func resolve(h *history.History, t *truth) effects {
 	return e
 }
 
-// checkWrites compares the answers to writes with etcd's history.
+// checkWrites compares the responses to writes with etcd's history.
 func checkWrites(h *history.History, t *truth) []Violation {
 	var violations []Violation
 	e := resolve(h, t)

@@ -1,6 +1,5 @@
-// Package history describes what clients of website-apiserver did and saw, and what its
-// etcd recorded meanwhile. The tests of robustness record it, and package check verifies
-// it.
+// Package history describes the operations of website-apiserver's clients, their results, and the
+// changes in its etcd. The tests of robustness record a history, and package check verifies it.
 package history
 
 import (
@@ -11,7 +10,7 @@ import (
 	"slices"
 )
 
-// Object is what a test knows about one version of a Website.
+// Object identifies one version of a Website.
 type Object struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
@@ -19,11 +18,11 @@ type Object struct {
 	Revision int64 `json:"revision"`
 	// Value is unique to the write that made this version.
 	Value string `json:"value"`
-	// Tier is what the test selects Websites by: a label and a field have this value.
+	// Tier is the value of a label and of a field by which the test selects Websites.
 	Tier string `json:"tier"`
 }
 
-// Verb is what a client asked for.
+// Verb is the verb of a request.
 type Verb string
 
 // The verbs of operations.
@@ -39,23 +38,23 @@ const (
 // Writes returns whether the verb changes an object.
 func (v Verb) Writes() bool { return v == Create || v == Update || v == Patch || v == Delete }
 
-// Balanced is the target of operations that any of the servers may have answered.
+// Balanced is the target of operations that any of the servers may execute.
 const Balanced = "kube-apiserver"
 
-// Outcome is what a client knows about its operation afterwards.
+// Outcome is a client's knowledge of its operation.
 type Outcome string
 
 const (
-	// OK operations have done what was asked for.
+	// OK operations succeeded.
 	OK Outcome = "ok"
-	// Refused operations have changed nothing: the answer says why.
+	// Refused operations have changed nothing, as the response proves.
 	Refused Outcome = "refused"
-	// Unknown operations may have happened, or may still happen: there was no answer, or
-	// one that does not exclude it.
+	// Unknown operations may have happened, or may still happen: there was no response, or one that
+	// does not exclude it.
 	Unknown Outcome = "unknown"
 )
 
-// Reasons of refused operations that say something about the object.
+// These reasons of refused operations tell the state of the object.
 const (
 	NotFound      = "NotFound"
 	AlreadyExists = "AlreadyExists"
@@ -67,7 +66,7 @@ const (
 type Request struct {
 	// ResourceVersion is empty for the most recent state.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Exact is set if the list is to be that of ResourceVersion, and not newer.
+	// Exact is set if the list must be at ResourceVersion, and not newer.
 	Exact bool `json:"exact,omitempty"`
 	// Limit is the size of a page; 0 is no limit.
 	Limit int64 `json:"limit,omitempty"`
@@ -75,28 +74,28 @@ type Request struct {
 	Chain int `json:"chain,omitempty"`
 	// Tier selects Websites; empty selects all.
 	Tier string `json:"tier,omitempty"`
-	// Value and NewTier are what a write sets.
+	// Value and NewTier are set by a write.
 	Value   string `json:"value,omitempty"`
 	NewTier string `json:"newTier,omitempty"`
 	// Precondition is the revision that an update requires; 0 is none.
 	Precondition int64 `json:"precondition,omitempty"`
 }
 
-// Page is the answer to a list.
+// Page is the response to a list.
 type Page struct {
 	Revision int64    `json:"revision"`
 	Items    []Object `json:"items"`
 	// More is set if there is a further page.
 	More bool `json:"more,omitempty"`
-	// Remaining is how many objects follow, if the server said so.
+	// Remaining is the number of remaining objects, if the server reported it.
 	Remaining *int64 `json:"remaining,omitempty"`
 }
 
-// Operation is one request and its answer.
+// Operation is one request and its response.
 type Operation struct {
 	ID     int `json:"id"`
 	Client int `json:"client"`
-	// Target is the server that was asked.
+	// Target is the requested server.
 	Target string `json:"target"`
 	Verb   Verb   `json:"verb"`
 	// Name is empty for lists.
@@ -106,11 +105,10 @@ type Operation struct {
 	Call    int64   `json:"call"`
 	Return  int64   `json:"return"`
 	Outcome Outcome `json:"outcome"`
-	// Reason says why it was refused, Error is the whole message.
+	// Reason is the reason of a refused operation, Error the whole message.
 	Reason string `json:"reason,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Object is what a get returned, or what a write made. Of a deleted one, only name and
-	// UID are known.
+	// Object is the result of a get or of a write. A deleted one has only name and UID.
 	Object *Object `json:"object,omitempty"`
 	Page   *Page   `json:"page,omitempty"`
 }
@@ -134,14 +132,14 @@ const (
 	Bookmark EventType = "BOOKMARK"
 )
 
-// Event is what a watch reported.
+// Event is an event of a watch.
 type Event struct {
 	Type EventType `json:"type"`
-	// Object is that of the event. Of a bookmark, only Revision is known.
+	// Object is the object of the event. Of a bookmark, only Revision is set.
 	Object Object `json:"object"`
 	// EndOfInitial is set on the bookmark that ends the initial events.
 	EndOfInitial bool `json:"endOfInitial,omitempty"`
-	// At is when it was received, in nanoseconds since the start of the history.
+	// At is the time of its receipt, in nanoseconds since the start of the history.
 	At int64 `json:"at"`
 }
 
@@ -158,7 +156,7 @@ type Watch struct {
 	Tier   string  `json:"tier,omitempty"`
 	Call   int64   `json:"call"`
 	Events []Event `json:"events,omitempty"`
-	// Error is why it could not start, or how it ended.
+	// Error tells why it could not start, or how it ended.
 	Error string `json:"error,omitempty"`
 }
 
@@ -172,29 +170,29 @@ type Change struct {
 	// Object is the state afterwards, or the last state of a deleted object.
 	Object  Object `json:"object"`
 	Deleted bool   `json:"deleted,omitempty"`
-	// Observed is when the test received it from etcd, in nanoseconds since the start of
+	// Observed is the time at which the test received it from etcd, in nanoseconds since the start of
 	// the history: it was committed before.
 	Observed int64 `json:"observed"`
-	// Restored is set on what a restored snapshot has changed, in the place of a write.
+	// Restored is set on a change by a restored snapshot instead of a write.
 	Restored bool `json:"restored,omitempty"`
 }
 
-// Restore is the replacement of the store by an earlier snapshot of it. Times are nanoseconds
-// since the start of the history.
+// Restore is the replacement of the store by an earlier snapshot of it. Times are nanoseconds since
+// the start of the history.
 type Restore struct {
 	// Snapshot is the revision of the snapshot, Revision the one from which etcd continues.
 	Snapshot int64 `json:"snapshot"`
 	Revision int64 `json:"revision"`
-	// Objects are what etcd has afterwards.
+	// Objects are the objects in etcd afterwards.
 	Objects []Object `json:"objects"`
-	// Stopped is when etcd was stopped, Closed when all servers had noticed that the store is
-	// another one, and Accepted when they were told to serve it.
+	// Stopped is the time at which etcd was stopped, Closed the time at which all servers had detected
+	// the other store, and Accepted the time at which they were instructed to serve it.
 	Stopped  int64 `json:"stopped"`
 	Closed   int64 `json:"closed"`
 	Accepted int64 `json:"accepted"`
 }
 
-// History is everything that was recorded.
+// History is a recorded history.
 type History struct {
 	Operations []Operation
 	Watches    []Watch
@@ -204,7 +202,7 @@ type History struct {
 	Restores []Restore
 }
 
-// Sort brings the parts into the order in which checks expect them.
+// Sort sorts the parts into the order that checks require.
 func (h *History) Sort() {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
 	slices.SortStableFunc(h.Watches, func(a, b Watch) int { return cmp.Compare(a.Call, b.Call) })
@@ -251,7 +249,7 @@ func (h *History) Write(w io.Writer) error {
 	return nil
 }
 
-// Read reads what Write has written.
+// Read reads a history that Write has written.
 func Read(r io.Reader) (*History, error) {
 	h := &History{}
 	for decoder := json.NewDecoder(r); ; {

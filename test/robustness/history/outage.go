@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Outage returns the longest time in which operations failed that were called from one time to another, and how many
-// failed: from the first call to the last return, without a second between two of them. A selection of nil selects all.
+// Outage returns the longest period of failing operations that were called between two times, and
+// their number: from the first call to the last return, without a second between two of them. A nil
+// selection selects all.
 func (h *History) Outage(from, to int64, selected func(*Operation) bool) (longest time.Duration, failed int) {
 	var failures []*Operation
 	for i := range h.Operations {

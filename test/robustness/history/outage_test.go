@@ -9,7 +9,7 @@ func TestOutage(t *testing.T) {
 	at := func(seconds int64) int64 { return seconds * int64(time.Second) }
 	h := &History{Operations: []Operation{
 		{Verb: Get, Outcome: Unknown, Call: at(30), Return: at(31)},
-		{Verb: Update, Outcome: Unknown, Call: at(10), Return: at(14)}, // It hangs.
+		{Verb: Update, Outcome: Unknown, Call: at(10), Return: at(14)}, // The operation hangs.
 		{Verb: Update, Outcome: Unknown, Call: at(11), Return: at(12)},
 		{Verb: Update, Outcome: OK, Call: at(1), Return: at(60)},
 		{Verb: Get, Outcome: Unknown, Call: at(99), Return: at(120)},

@@ -18,7 +18,7 @@ type Recorder struct {
 // NewRecorder returns an empty recorder, whose clock starts now.
 func NewRecorder() *Recorder { return &Recorder{start: time.Now()} }
 
-// Now is the current time of the history.
+// Now returns the current time of the history.
 func (r *Recorder) Now() int64 { return int64(time.Since(r.start)) }
 
 // NextID returns a number that is unique among the operations and watches.
@@ -57,7 +57,7 @@ func (r *Recorder) Restore(restore Restore) {
 	r.history.Restores = append(r.history.Restores, restore)
 }
 
-// HasChange returns whether a change of this revision, or of a later one, was added.
+// HasChange reports whether a change of this revision, or of a later one, was added.
 func (r *Recorder) HasChange(revision int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *Recorder) HasChange(revision int64) bool {
 	return revision == 0 || n > 0 && r.history.Changes[n-1].Revision >= revision
 }
 
-// Count returns how many operations that ended in the interval match.
+// Count returns the number of matching operations that ended in the interval.
 func (r *Recorder) Count(from, to int64, match func(*Operation) bool) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *Recorder) Count(from, to int64, match func(*Operation) bool) int {
 	return n
 }
 
-// History returns what was recorded so far, in order.
+// History returns the recorded history, in order.
 func (r *Recorder) History() *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()

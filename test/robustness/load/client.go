@@ -1,5 +1,5 @@
-// Package load makes requests for Websites from many clients at once, through
-// kube-apiserver and around it, and records what they did and saw.
+// Package load sends requests for Websites from many concurrent clients, through kube-apiserver and
+// directly, and records them with their results.
 package load
 
 import (
@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// valueAnnotation holds what is unique to a write, tierLabel what selectors select by.
+	// valueAnnotation holds a value unique to a write, tierLabel the value for selectors.
 	valueAnnotation = "robustness/value"
 	tierLabel       = "tier"
-	// requestTimeout bounds a request, whose outcome is unknown afterwards.
+	// requestTimeout bounds a request. The outcome of a timed-out request is unknown.
 	requestTimeout = 3 * time.Second
 )
 
 // tiers are the values of tierLabel.
 var tiers = []string{"x", "y"}
 
-// client is one client at one server. It makes one request after the other.
+// client is one client at one server. It sends one request after the other.
 type client struct {
 	id        int
 	target    string
@@ -58,8 +58,8 @@ func (l *Load) newClient(target string) (*client, error) {
 	}, nil
 }
 
-// WithoutRetries returns the configuration of a client that makes each request once, and as
-// soon as asked to.
+// WithoutRetries returns the configuration of a client that sends each request once and
+// without delay.
 func WithoutRetries(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
@@ -67,7 +67,7 @@ func WithoutRetries(config *rest.Config) *rest.Config {
 	return config
 }
 
-// withoutRetries keeps client-go from repeating a request, so that each operation is one.
+// withoutRetries keeps client-go from repeating a request, so that each operation is one request.
 type withoutRetries struct{ http.RoundTripper }
 
 func (w withoutRetries) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -75,10 +75,10 @@ func (w withoutRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response != nil {
 		response.Header.Del("Retry-After")
 	}
-	return response, err //nolint:wrapcheck // A round tripper passes errors on.
+	return response, err //nolint:wrapcheck // A round tripper returns errors unchanged.
 }
 
-// do makes a request and records it. The request fills in what it learns.
+// do sends a request and records it. The request function fills in the result.
 func (c *client) do(parent context.Context, o history.Operation,
 	request func(context.Context, *history.Operation) error) history.Operation {
 	ctx, cancel := context.WithTimeout(parent, requestTimeout)
@@ -91,7 +91,7 @@ func (c *client) do(parent context.Context, o history.Operation,
 	if err != nil {
 		o.Reason, o.Error = string(apierrors.ReasonForError(err)), message(err)
 	}
-	// A request that the end of the load has cut off says nothing about the server.
+	// A request that was cancelled by the end of the load proves nothing about the server.
 	if err != nil && errors.Is(parent.Err(), context.Canceled) && !o.Verb.Writes() {
 		return o
 	}
@@ -99,7 +99,7 @@ func (c *client) do(parent context.Context, o history.Operation,
 	return o
 }
 
-// message is that of an error, with the answer of a server that is not a Status.
+// message returns the message of an error, also if the response body is not a Status.
 func message(err error) string {
 	text := err.Error()
 	var status apierrors.APIStatus
@@ -111,13 +111,13 @@ func message(err error) string {
 	return text
 }
 
-// outcome tells an answer that excludes a change from the others.
+// outcome distinguishes errors that exclude a change from all others.
 func outcome(err error) history.Outcome {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		return history.OK
-	// Errors of the server may come after a write. So may 429, if it is the proxy's.
+	// A server error may follow a write. So may 429, if the proxy sent it.
 	case errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 429:
 		return history.Refused
 	default:
@@ -125,7 +125,7 @@ func outcome(err error) history.Outcome {
 	}
 }
 
-// observed returns what the history says about a Website.
+// observed returns the recorded form of a Website.
 func observed(w *v1beta1.Website) history.Object {
 	return history.Object{
 		Name: w.Name, UID: string(w.UID), Revision: revisionOf(w.ResourceVersion),
@@ -134,12 +134,12 @@ func observed(w *v1beta1.Website) history.Object {
 }
 
 func revisionOf(resourceVersion string) int64 {
-	// A resource version that is no number is none of ours, and no check accepts 0.
+	// No check accepts revision 0, which stands for an invalid resource version.
 	revision, _ := strconv.ParseInt(resourceVersion, 10, 64)
 	return revision
 }
 
-// repositoryOf is a selectable field, which has the meaning of the label.
+// repositoryOf returns the value of a selectable field that corresponds to the tier label.
 func repositoryOf(tier string) string { return "https://example.com/" + tier + ".git" }
 
 func (c *client) website(name string, r history.Request) *v1beta1.Website {
@@ -154,7 +154,7 @@ func (c *client) website(name string, r history.Request) *v1beta1.Website {
 	}
 }
 
-// answered records the Website of an answer.
+// answered records the Website of a response.
 func answered(o *history.Operation, w *v1beta1.Website, err error) error {
 	if err == nil {
 		object := observed(w)
@@ -171,7 +171,7 @@ func (c *client) create(ctx context.Context, name string, r history.Request) his
 		})
 }
 
-// update replaces the Website that was read at the revision of the precondition.
+// update replaces the Website with the revision of the precondition.
 func (c *client) update(ctx context.Context, name string, r history.Request) history.Operation {
 	return c.do(ctx, history.Operation{Verb: history.Update, Name: name, Request: r},
 		func(ctx context.Context, o *history.Operation) error {
@@ -201,7 +201,7 @@ func (c *client) patch(ctx context.Context, name string, r history.Request) hist
 func (c *client) delete(ctx context.Context, name string) history.Operation {
 	return c.do(ctx, history.Operation{Verb: history.Delete, Name: name},
 		func(ctx context.Context, o *history.Operation) error {
-			// The typed client drops the answer, which says what was deleted.
+			// The typed client drops the response, which contains the deleted Website.
 			result := c.rest.Delete().Namespace(c.namespace).Resource("websites").Name(name).
 				Body(&metav1.DeleteOptions{}).Do(ctx)
 			if err := result.Error(); err != nil {
@@ -242,7 +242,7 @@ func (c *client) list(ctx context.Context, r history.Request, token string) (o h
 		func(ctx context.Context, o *history.Operation) error {
 			list, err := c.websites.List(ctx, options)
 			if err != nil {
-				return err //nolint:wrapcheck // Its type is the outcome.
+				return err //nolint:wrapcheck // The error's type is the outcome.
 			}
 			next = list.Continue
 			o.Page = &history.Page{Revision: revisionOf(list.ResourceVersion), More: next != "",

@@ -15,8 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// marker follows the prefix in the key by which a Follower knows what it has received. It is
-// no name of a Website.
+// marker follows the prefix in the key of a Follower's marker. It is not a valid Website name.
 const marker = "~marker"
 
 // Follower records etcd's own history of the Websites of a namespace.
@@ -25,7 +24,7 @@ type Follower struct {
 	prefix   string
 	decoder  runtime.Decoder
 	recorder *history.Recorder
-	// from is the first revision that is recorded, last the state of each Website before it.
+	// from is the first recorded revision, last the state of each Website before it.
 	from int64
 	last map[string]history.Object
 
@@ -39,7 +38,7 @@ func NewFollower(ctx context.Context, client *clientv3.Client, prefix string,
 	recorder *history.Recorder) (*Follower, error) {
 	_, codecs, err := apiserver.NewScheme()
 	if err != nil {
-		return nil, fmt.Errorf("decoding what etcd stores: %w", err)
+		return nil, fmt.Errorf("decoding the object in etcd: %w", err)
 	}
 	f := &Follower{
 		client: client, prefix: prefix, decoder: codecs.UniversalDeserializer(), recorder: recorder,
@@ -59,10 +58,10 @@ func NewFollower(ctx context.Context, client *clientv3.Client, prefix string,
 	return f, nil
 }
 
-// Revision is that of etcd before what is recorded.
+// Revision returns etcd's revision before the recorded history.
 func (f *Follower) Revision() int64 { return f.from - 1 }
 
-// Websites are those at that revision, sorted by name.
+// Websites returns the Websites at that revision, sorted by name.
 func (f *Follower) Websites() []history.Object {
 	return slices.SortedFunc(maps.Values(f.last), func(a, b history.Object) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -81,8 +80,7 @@ func (f *Follower) Stop() error {
 	return <-f.ended
 }
 
-// Mark writes to etcd, and waits until everything that was written before is recorded. A
-// Follower can do so once.
+// Mark writes to etcd, and waits until all earlier writes are recorded. A Follower can do so once.
 func (f *Follower) Mark(ctx context.Context) error {
 	if _, err := f.client.Put(ctx, f.prefix+marker, ""); err != nil {
 		return fmt.Errorf("writing a marker to etcd: %w", err)

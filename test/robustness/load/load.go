@@ -15,29 +15,29 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// Options say who makes which requests.
+// Options configure the clients and their requests.
 type Options struct {
-	// Targets are the servers, by name, as administrators reach them. That of
-	// history.Balanced has most of the clients.
+	// Targets are the servers, by name, with administrators' configurations. history.Balanced has most
+	// of the clients.
 	Targets map[string]*rest.Config
-	// Namespace is empty at the beginning, and of this load alone.
+	// Namespace is empty at the start, and used by this load only.
 	Namespace string
 	Recorder  *history.Recorder
 	// Rate is the number of requests per second to all targets.
 	Rate float32
-	// Websites is how many there are.
+	// Websites is their number.
 	Websites int
-	// WatchTime is how long a watch lasts, in whole seconds. Default: 5 seconds.
+	// WatchTime is the duration of a watch, in whole seconds. Default: 5 seconds.
 	WatchTime time.Duration
-	// Writers is how many there are at history.Balanced. Default: 6.
+	// Writers is the number of writers at history.Balanced. Default: 6.
 	Writers int
 	// WritesOnly leaves out readers and listers.
 	WritesOnly bool
-	// WritesPerRead is how often a writer changes a Website that it has read. Default: 1.
+	// WritesPerRead is the number of writes after each read of a writer. Default: 1.
 	WritesPerRead int
 }
 
-// Load is running load.
+// Load is a running load.
 type Load struct {
 	options Options
 	limiter flowcontrol.RateLimiter
@@ -50,19 +50,20 @@ type Load struct {
 	workContext, watchTimes context.Context
 
 	mu sync.Mutex
-	// revisions are recent ones, to read at.
+	// revisions are recent revisions to read at.
 	revisions []int64
 	values    int
 }
 
-// The number of clients of each kind at history.Balanced; the other targets have one each.
+// These are the numbers of clients of each kind at history.Balanced; the other targets have
+// one each.
 const (
 	writers = 6
 	readers = 3
 	listers = 2
 )
 
-// rememberedRevisions is how many there are to read at.
+// rememberedRevisions is the number of revisions to read at.
 const rememberedRevisions = 100
 
 // Start starts the load. It ends with Finish.
@@ -123,7 +124,7 @@ func (l *Load) name() string { return websiteName(rand.IntN(l.options.Websites))
 
 func websiteName(i int) string { return fmt.Sprintf("w%02d", i) }
 
-// newValue returns the parameters of a write that nothing else writes.
+// newValue returns the parameters of a write with a unique value.
 func (l *Load) newValue() history.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +132,7 @@ func (l *Load) newValue() history.Request {
 	return history.Request{Value: "v" + strconv.Itoa(l.values), NewTier: tiers[rand.IntN(len(tiers))]}
 }
 
-// saw remembers a revision.
+// saw records a revision.
 func (l *Load) saw(revision int64) {
 	if revision == 0 {
 		return
@@ -144,7 +145,7 @@ func (l *Load) saw(revision int64) {
 	}
 }
 
-// recent returns a revision that was seen, or "".
+// recent returns a recorded revision, or "".
 func (l *Load) recent() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +176,7 @@ func (l *Load) write(ctx context.Context, c *client) {
 		case dice < 6:
 			r.Precondition = current.Revision
 			if dice == 1 && earlier != 0 {
-				// It may have been replaced since.
+				// The revision may have been replaced since.
 				r.Precondition = earlier
 			}
 			last = c.update(ctx, name, r)
@@ -191,7 +192,7 @@ func (l *Load) write(ctx context.Context, c *client) {
 	}
 }
 
-// read gets a Website in each way in which it can be read.
+// read gets a Website in all supported ways.
 func (l *Load) read(ctx context.Context, c *client) {
 	version := ""
 	switch dice := rand.IntN(10); {
@@ -203,7 +204,7 @@ func (l *Load) read(ctx context.Context, c *client) {
 	c.get(ctx, l.name(), history.Request{ResourceVersion: version})
 }
 
-// list lists Websites in each way in which they can be listed.
+// list lists Websites in all supported ways.
 func (l *Load) list(ctx context.Context, c *client) {
 	r := history.Request{}
 	switch rand.IntN(7) {
@@ -232,7 +233,7 @@ func (l *Load) list(ctx context.Context, c *client) {
 // give up dead connections, 45 seconds.
 const finalTimeout = 2 * time.Minute
 
-// Finish ends the load when every watcher has seen everything, and returns an error if one
+// Finish ends the load once every watcher has received all changes, and returns an error if one
 // does not. last is the revision of the last write.
 func (l *Load) Finish(ctx context.Context) (last int64, err error) {
 	l.stopWorking()
@@ -260,8 +261,8 @@ func (l *Load) Stop() {
 	l.watching.Wait()
 }
 
-// mark makes two changes of which every watcher sees the second: into the first tier, and
-// from there into the second. It returns the revision of that.
+// mark moves a Website into the first tier, and from there into the second, so that every watcher
+// receives the second change. It returns the revision of that.
 func (l *Load) mark(ctx context.Context) (revision int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, finalTimeout)
 	defer cancel()

@@ -16,27 +16,27 @@ import (
 	"github.com/kubesites/website-apiserver/test/robustness/history"
 )
 
-// watchBackoff is the pause after a watch that has failed.
+// watchBackoff is the pause after a failed watch.
 const watchBackoff = 100 * time.Millisecond
 
-// selection is what a watcher watches.
+// selection is the selection of a watcher.
 type selection struct {
 	tier string
 	// byField selects by a field instead of the label.
 	byField bool
-	// relists has it start with initial events every time.
+	// relists makes each watch start with initial events.
 	relists bool
 }
 
-// watcher watches, and resumes where it was when a watch has ended.
+// watcher watches, and resumes after the end of a watch.
 type watcher struct {
 	*client
 	selection
-	// duration is how long a watch lasts. Servers send a bookmark before its end.
+	// duration is the duration of a watch. Servers send a bookmark before its end.
 	duration time.Duration
 
 	mu sync.Mutex
-	// position is the revision up to which it has seen everything; 0 if it has to begin
+	// position is the revision up to which all events were received; 0 if the next watch must begin
 	// with the initial events.
 	position int64
 	moved    chan struct{}
@@ -71,7 +71,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// watch watches once, and returns whether it went well.
+// watch watches once, and reports whether the watch ended normally.
 func (w *watcher) watch(parent context.Context) bool {
 	from := w.at()
 	options := metav1.ListOptions{AllowWatchBookmarks: true, TimeoutSeconds: ptr.To(int64(w.duration.Seconds()))}
@@ -90,7 +90,7 @@ func (w *watcher) watch(parent context.Context) bool {
 	record := history.Watch{ID: w.recorder.NextID(), Client: w.id, Target: w.target, From: from, Initial: from == 0,
 		Tier: w.tier, Call: w.recorder.Now()}
 	defer func() { w.recorder.Watch(record) }()
-	// The server ends the watch; this is for those that cannot.
+	// The server ends the watch. The timeout is for unreachable servers.
 	ctx, cancel := context.WithTimeout(parent, 3*w.duration)
 	defer cancel()
 	stream, err := w.websites.Watch(ctx, options)
@@ -128,8 +128,8 @@ func (w *watcher) watch(parent context.Context) bool {
 	return len(record.Events) > 0
 }
 
-// forgetIfExpired starts over with the initial events if the server does not know any more
-// what happened since.
+// forgetIfExpired starts over with the initial events if the server no longer has the changes since
+// the position.
 func (w *watcher) forgetIfExpired(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		w.move(0)
@@ -150,7 +150,7 @@ func (w *watcher) move(revision int64) {
 	w.moved = make(chan struct{})
 }
 
-// waitFor waits until the watcher has seen everything up to a revision.
+// waitFor waits until the watcher has received all events up to a revision.
 func (w *watcher) waitFor(ctx context.Context, revision int64) error {
 	for {
 		w.mu.Lock()

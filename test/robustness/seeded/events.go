@@ -29,7 +29,7 @@ func (p *Proxy) breakEvents(events io.ReadCloser) io.ReadCloser {
 	return &brokenEvents{Reader: reader, pipe: reader, events: events}
 }
 
-// brokenEvents is the body of a watch. The goroutine that fills it ends when it is closed.
+// brokenEvents is the body of a watch. Closing it ends the goroutine that fills it.
 type brokenEvents struct {
 	io.Reader
 	pipe   *io.PipeReader
@@ -38,10 +38,10 @@ type brokenEvents struct {
 
 func (b *brokenEvents) Close() error {
 	_ = b.pipe.Close()
-	return b.events.Close() //nolint:wrapcheck // It is the body's own.
+	return b.events.Close() //nolint:wrapcheck // The body's error is returned unchanged.
 }
 
-// breakEvent returns what is sent in place of an event.
+// breakEvent returns the replacement of an event.
 func (p *Proxy) breakEvent(line []byte) []byte {
 	var event struct {
 		Type   string `json:"type"`

@@ -1,5 +1,5 @@
-// Package seeded breaks the promises of an API server on purpose: a reverse proxy in front
-// of one that keeps them. Tests show with it that the checks of robustness notice.
+// Package seeded violates the guarantees of an API server on purpose: a reverse proxy in front of a
+// correct one. Tests prove with it that the checks of robustness detect violations.
 package seeded
 
 import (
@@ -20,12 +20,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Bug is what a proxy does wrong.
+// Bug is a defect of a proxy.
 type Bug string
 
 // The bugs.
 const (
-	// None passes everything on as it is.
+	// None forwards everything unchanged.
 	None Bug = "none"
 	// StaleRead answers some reads with an earlier answer, as from a cache that lags.
 	StaleRead Bug = "stale-read"
@@ -39,11 +39,11 @@ const (
 	DuplicatedEvent Bug = "duplicated-event"
 	// BookmarkTooNew sends the bookmark of some events before them.
 	BookmarkTooNew Bug = "bookmark-too-new"
-	// ResumeTooLate starts watches at the most recent revision instead of the one asked for.
+	// ResumeTooLate starts watches at the most recent revision instead of the requested one.
 	ResumeTooLate Bug = "resume-too-late"
 )
 
-// every is how many requests or events pass between two that are broken.
+// every is the number of requests or events from one broken one to the next.
 const every = 10
 
 // Proxy is a running proxy.
@@ -55,12 +55,12 @@ type Proxy struct {
 	count   atomic.Int64
 	mu      sync.Mutex
 	answers map[string][]byte
-	// latest is the highest revision in an answer.
+	// latest is the highest revision in a response.
 	latest int64
 }
 
-// NewProxy starts a proxy in front of the server of config. Its clients are that user, and
-// have to ask for JSON.
+// NewProxy starts a proxy in front of the server of config. Its clients act as the user of config,
+// and must request JSON.
 func NewProxy(config *rest.Config, bug Bug) (*Proxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
@@ -74,7 +74,7 @@ func NewProxy(config *rest.Config, bug Bug) (*Proxy, error) {
 	p.Server = httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			// What the proxy reads is not compressed.
+			// The proxy needs uncompressed responses.
 			r.Out.Header.Del("Accept-Encoding")
 		},
 		Transport: p, FlushInterval: -1,
@@ -82,22 +82,22 @@ func NewProxy(config *rest.Config, bug Bug) (*Proxy, error) {
 	return p, nil
 }
 
-// Config is that of a client of the proxy.
+// Config returns the configuration of a client of the proxy.
 func (p *Proxy) Config() *rest.Config {
 	return &rest.Config{Host: p.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json",
 		AcceptContentTypes: "application/json"}}
 }
 
-// Heal passes everything on as it is from now on.
+// Heal makes the proxy forward everything unchanged from now on.
 func (p *Proxy) Heal() { p.healed.Store(true) }
 
 // has returns whether the proxy has this bug.
 func (p *Proxy) has(bug Bug) bool { return p.bug == bug && !p.healed.Load() }
 
-// due returns whether it is time to break something.
+// due reports whether the current request or event must be broken.
 func (p *Proxy) due() bool { return p.count.Add(1)%every == 0 }
 
-// RoundTrip makes a request and breaks it, or its answer.
+// RoundTrip sends a request and breaks it, or its response.
 func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	watch := query.Get("watch") == "true"
@@ -114,10 +114,10 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := p.next.RoundTrip(r)
 	if err != nil || response.StatusCode >= http.StatusMultipleChoices {
-		return response, err //nolint:wrapcheck // A round tripper passes errors on.
+		return response, err //nolint:wrapcheck // A round tripper returns errors unchanged.
 	}
 	if watch {
-		// Initial events follow other rules.
+		// Other rules apply to initial events.
 		if query.Get("sendInitialEvents") == "" {
 			response.Body = p.breakEvents(response.Body)
 		}
@@ -141,7 +141,7 @@ func setBody(response *http.Response, body []byte) {
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// breakRead remembers the answer to a read, or replaces it by the one before.
+// breakRead records the response to a read, or replaces it by the one before.
 func (p *Proxy) breakRead(url string, body []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *Proxy) breakRead(url string, body []byte) []byte {
 	return body
 }
 
-// overwrite repeats an update that conflicts with the resource version that there is.
+// overwrite repeats a conflicting update with the current resource version.
 func (p *Proxy) overwrite(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -172,9 +172,9 @@ func (p *Proxy) overwrite(r *http.Request) (*http.Response, error) {
 	read.Header.Del("Content-Type")
 	found, err := p.next.RoundTrip(read)
 	if err != nil || found.StatusCode != http.StatusOK {
-		return response, nil //nolint:nilerr // Then the update conflicts.
+		return response, nil //nolint:nilerr // The client gets the conflict.
 	}
-	defer found.Body.Close() //nolint:errcheck // It was read.
+	defer found.Body.Close() //nolint:errcheck // The body was read.
 	var current, update struct {
 		Metadata map[string]any `json:"metadata"`
 	}
@@ -186,13 +186,13 @@ func (p *Proxy) overwrite(r *http.Request) (*http.Response, error) {
 	update.Metadata["resourceVersion"] = current.Metadata["resourceVersion"]
 	whole["metadata"] = update.Metadata
 	if body, err = json.Marshal(whole); err != nil {
-		return response, nil //nolint:nilerr // Then the update conflicts.
+		return response, nil //nolint:nilerr // The client gets the conflict.
 	}
 	_ = response.Body.Close()
 	return put(body)
 }
 
-// raise notes the revision in an answer.
+// raise records the revision in a response.
 func (p *Proxy) raise(body []byte) {
 	var answer struct {
 		Metadata struct {
@@ -213,8 +213,8 @@ func (p *Proxy) latestRevision() int64 {
 	return p.latest
 }
 
-// resumeDelay is how long a watch waits for a later revision: a client resumes within a
-// millisecond, in which a quick server makes no change that could be left out.
+// resumeDelay is the time that a watch waits for a later revision: a client resumes within a
+// millisecond, in which a fast server makes no change that could be skipped.
 const resumeDelay = 200 * time.Millisecond
 
 // later returns a revision some changes after another one, if there are any.
@@ -226,7 +226,7 @@ func (p *Proxy) later(ctx context.Context, asked int64) int64 {
 	return max(p.latestRevision(), asked)
 }
 
-// revision is 0 if there is none.
+// revision parses a resource version, and returns 0 for an invalid one.
 func revision(resourceVersion string) int64 {
 	n, _ := strconv.ParseInt(resourceVersion, 10, 64)
 	return n

@@ -33,7 +33,7 @@ import (
 
 var artifacts = filepath.Join("..", "..", "..", "..", "artifacts")
 
-// host is a cluster that the chart looks objects up in.
+// host is a cluster in which the chart looks up objects.
 type host struct{ objects []runtime.Object }
 
 // GetClientFor returns a client of the kind.
@@ -145,7 +145,7 @@ images:
   nginx: {repository: registry.example.com/kubesites/nginx-unprivileged}
 `
 
-// ownLabels are the labels of objects of the chart that the manifests do not have.
+// ownLabels are the chart's additional labels, which the manifests lack.
 var ownLabels = map[string]string{
 	"app.kubernetes.io/instance": "website", "app.kubernetes.io/version": "v0.1.0",
 	"app.kubernetes.io/managed-by": "Helm", "helm.sh/chart": "website-0.1.0",
@@ -236,7 +236,7 @@ apiserver:
   podAnnotations: {example.com/a: b}
 `
 
-// TestValues sets values that kustomize has no component for.
+// TestValues sets values that have no counterpart in a kustomize component.
 func TestValues(t *testing.T) {
 	const server, controller, etcd = "StatefulSet website-system/website-apiserver",
 		"Deployment website-system/website-controller", "StatefulSet website-system/website-etcd"
@@ -377,7 +377,8 @@ func TestRejectedValues(t *testing.T) {
 	}
 }
 
-// TestStorageSize: the claims of a StatefulSet are immutable, and kube-apiserver does not say how to go on.
+// TestStorageSize: the claims of a StatefulSet are immutable, and kube-apiserver's error does not
+// tell how to proceed.
 func TestStorageSize(t *testing.T) {
 	existing := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(`
@@ -398,7 +399,7 @@ spec:
 	}
 }
 
-// TestLint has Helm check the chart with values of each kind.
+// TestLint runs helm lint on the chart with values of each kind.
 func TestLint(t *testing.T) {
 	for _, values := range []string{"", "ha: true", "{ha: true, certManager: true, monitoring: true, defaultDeny: true, " +
 		"snapshots: {enabled: true}, staticRegistration: true, openshift: true}"} {
@@ -415,7 +416,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestArchive packs the chart as Flux does, which leaves out links, and renders it.
+// TestArchive packs the chart as Flux does, without symbolic links, and renders it.
 func TestArchive(t *testing.T) {
 	var archive bytes.Buffer
 	compressed := gzip.NewWriter(&archive)

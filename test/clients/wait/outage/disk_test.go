@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// ballast is what fills the disk of etcd beside its own files.
+// ballast is the file that fills the disk of etcd beside its own files.
 const ballast = "ballast"
 
 // moveToSmallDisk gives etcd a file system of its own until the test ends.
@@ -92,7 +92,7 @@ func fillDisk(t *testing.T, etcd *devcluster.Process) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	// The file that etcd writes to now has its space already.
+	// The current file of etcd is allocated already.
 	ctx, cancel := context.WithTimeout(t.Context(), framework.WaitTimeout)
 	defer cancel()
 	for err = nil; err == nil && etcd.Running(); {

@@ -1,5 +1,5 @@
-// Package outage tests that an outage of the etcd of Websites leaves everything else in
-// the cluster alone: discovery and OpenAPI, kubectl, Helm, the garbage collector.
+// Package outage tests that an outage of the Websites' etcd does not affect other parts
+// of the cluster: discovery and OpenAPI, kubectl, Helm, the garbage collector.
 package outage
 
 import (
@@ -24,9 +24,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// checkPermissions reports what website-apiserver was forbidden during the tests of this
-// package, and permissions for Leases that no replica has used. A run of some tests cannot show the
-// latter.
+// checkPermissions reports requests of website-apiserver that were forbidden during the tests of
+// this package, and unused permissions for Leases. A run of some tests cannot prove the latter.
 func checkPermissions() error {
 	used, forbidden, err := leastprivilege.Requests(framework.APIServerUser, framework.Cluster.AuditLog("kube-apiserver"))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// othersWork uses what has nothing to do with Websites.
+// othersWork uses the parts of the cluster that are unrelated to Websites.
 func othersWork(t *testing.T, namespace string, round int) {
 	t.Helper()
 	kubectlWorks(t, namespace)
@@ -70,8 +70,9 @@ func openAPIIsServed(t *testing.T) {
 		t.Errorf("OpenAPI v3 has %d paths, none of Websites", len(paths))
 	}
 	for path, version := range paths {
-		// Both servers have others, such as "version". kube-apiserver does not follow the
-		// redirect to the current hash when it changes the server that it takes one from.
+		// Both servers have other documents, such as "version". kube-apiserver does not
+		// follow the redirect to the current hash when it fetches a document from
+		// another replica.
 		if path != "api/v1" && strings.Count(path, "/") != 2 {
 			continue
 		}
@@ -126,7 +127,7 @@ func garbageIsCollected(t *testing.T, namespace, name string) {
 	if err := configMaps.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the garbage collector deletes what has lost its owner", func(ctx context.Context) error {
+	framework.WaitFor(t, "the garbage collector deletes the object without an owner", func(ctx context.Context) error {
 		_, err := configMaps.Get(ctx, owned.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -159,9 +160,9 @@ func apiServicesAreAvailable(t *testing.T) {
 	}
 }
 
-// controllerManagerRestarts measures when a kube-controller-manager that starts without
-// the etcd of Websites counts quotas and collects garbage. It takes the list of Websites
-// from the watch cache.
+// controllerManagerRestarts measures the time until a kube-controller-manager that
+// starts without the Websites' etcd counts quotas and collects garbage. It gets the list
+// of Websites from the watch cache.
 func controllerManagerRestarts(t *testing.T, namespace string) {
 	t.Helper()
 	if err := framework.Cluster.Process("kube-controller-manager").Restart(t.Context()); err != nil {

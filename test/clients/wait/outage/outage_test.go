@@ -22,13 +22,13 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// answerTime is twice the time within which a client gets its 503, for slow machines.
+// answerTime is twice the time within which a client must get its 503, for slow machines.
 const answerTime = 6 * time.Second
 
-// faults are the ways in which etcd is away.
+// faults are the ways in which etcd becomes unavailable.
 var faults = []struct {
 	name string
-	// prepare comes before anything else, if there is one.
+	// prepare runs first, if set.
 	prepare    func(t *testing.T, etcd *devcluster.Process)
 	begin, end func(t *testing.T, etcd *devcluster.Process)
 }{
@@ -60,8 +60,8 @@ func signal(t *testing.T, p *devcluster.Process, s syscall.Signal) {
 	}
 }
 
-// TestOutage takes the etcd of Websites away, and has everything else in the cluster used
-// meanwhile.
+// TestOutage makes the Websites' etcd unavailable, and uses all other parts of the
+// cluster meanwhile.
 func TestOutage(t *testing.T) {
 	framework.RequireCluster(t)
 	etcd := framework.Cluster.Process("website-etcd")
@@ -134,7 +134,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// websitesAreUnavailable: all requests that need etcd are answered with 503, in time.
+// websitesAreUnavailable: all requests that need etcd get 503 in time.
 func websitesAreUnavailable(t *testing.T, namespace string) {
 	t.Helper()
 	websites := framework.Websites(t, namespace)
@@ -151,12 +151,12 @@ func websitesAreUnavailable(t *testing.T, namespace string) {
 			return err
 		},
 	}
-	// The first ones run into the timeout, the others do not.
+	// The first requests run into the timeout, later ones fail at once.
 	for _, when := range []string{"first", "later"} {
 		var parallel sync.WaitGroup
 		for name, request := range requests {
 			if when == "first" && (name == "delete" || name == "create") {
-				continue // An etcd that hangs would carry them out later.
+				continue // A hanging etcd would execute them later.
 			}
 			parallel.Go(func() {
 				start := time.Now()
@@ -189,7 +189,7 @@ func websitesAreUnavailable(t *testing.T, namespace string) {
 	})
 }
 
-// streamingListEnds: a list as a stream does not leave informers waiting for its end.
+// streamingListEnds: a streaming list ends, so informers do not wait.
 func streamingListEnds(t *testing.T, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), answerTime)
@@ -217,7 +217,7 @@ func streamingListEnds(t *testing.T, namespace string) {
 	}
 }
 
-// cachedReads: reads at resourceVersion 0 are answered from the watch cache.
+// cachedReads: reads at resourceVersion 0 are served from the watch cache.
 func cachedReads(t *testing.T, namespace string) {
 	t.Helper()
 	websites := framework.Websites(t, namespace)
@@ -231,7 +231,7 @@ func cachedReads(t *testing.T, namespace string) {
 }
 
 // restartsWithoutEtcd ends a server by SIGTERM, promptly, and starts it: it is ready,
-// serves discovery, and says why it does not serve Websites.
+// serves discovery, and reports why Websites are not served.
 func restartsWithoutEtcd(t *testing.T, server *devcluster.Process, url string) {
 	t.Helper()
 	start := time.Now()
@@ -279,7 +279,7 @@ func opens(t *testing.T, url string) {
 	})
 }
 
-// deleteNamespace deletes one that has no Websites.
+// deleteNamespace deletes a namespace without Websites.
 func deleteNamespace(t *testing.T) string {
 	t.Helper()
 	name := framework.NewNamespace(t)
@@ -290,7 +290,7 @@ func deleteNamespace(t *testing.T) string {
 	return name
 }
 
-// stillThere: whether there are Websites in the namespace is unknown.
+// stillThere: the namespace stays, as it may contain Websites.
 func stillThere(t *testing.T, namespace string) {
 	t.Helper()
 	if _, err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Get(t.Context(), namespace,
@@ -314,7 +314,7 @@ func gone(t *testing.T, namespace string) {
 	})
 }
 
-// logLines counts what kube-apiserver has logged about Websites.
+// logLines counts the lines about Websites in kube-apiserver's log.
 func logLines(t *testing.T) int {
 	t.Helper()
 	data, err := os.ReadFile(framework.Cluster.Process("kube-apiserver").LogFile())

@@ -80,8 +80,8 @@ func (l *link) set(cut bool) {
 	l.open = nil
 }
 
-// TestPartitionedReplica cuts one of two replicas off etcd: it leaves the endpoints while
-// the other one reaches etcd, and comes back when both have lost it.
+// TestPartitionedReplica disconnects one of two replicas from etcd: it leaves the
+// endpoints while the other one reaches etcd, and returns when both are disconnected.
 func TestPartitionedReplica(t *testing.T) {
 	framework.RequireCluster(t)
 	etcdURL, _, err := framework.Cluster.WebsiteEtcd()
@@ -127,7 +127,7 @@ func TestPartitionedReplica(t *testing.T) {
 	ready(t, url, http.StatusOK)
 	opens(t, url)
 	ready(t, first, http.StatusOK)
-	// It deletes its Lease when it is stopped, if it has come to renew that.
+	// A stopping replica deletes its Lease if it has renewed that.
 	framework.WaitFor(t, "both replicas have a Lease", func(ctx context.Context) error {
 		leases, err := framework.Admin(t).Kubernetes.CoordinationV1().Leases("website-system").List(ctx,
 			metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=website-apiserver"})
@@ -138,7 +138,7 @@ func TestPartitionedReplica(t *testing.T) {
 	})
 }
 
-// ready waits until /readyz answers with want, which is 500 because of the store only.
+// ready waits until /readyz has the status want, which is 500 only because of the store.
 func ready(t *testing.T, url string, want int) {
 	t.Helper()
 	framework.WaitFor(t, fmt.Sprintf("GET %s/readyz = %d", url, want), func(ctx context.Context) error {
