@@ -93,6 +93,20 @@ func TestClaimsNameTheirTests(t *testing.T) {
 	}
 }
 
+// TestOnePageNamesTests: documents name tests in commands only, but for tests.md and CONTRIBUTING.md.
+func TestOnePageNamesTests(t *testing.T) {
+	name := regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z][a-z]\w*`)
+	commands := regexp.MustCompile("(?s)\n```.*?\n```")
+	for _, document := range documents(t) {
+		if base := filepath.Base(document); base == "tests.md" || base == "CONTRIBUTING.md" {
+			continue
+		}
+		if found := name.FindAllString(commands.ReplaceAllString(read(t, document), ""), -1); len(found) > 0 {
+			t.Errorf("%s names %q: tests.list is the place", document, found)
+		}
+	}
+}
+
 // claimRows returns the first cells of the tables of claims, without links.
 func claimRows(text string) []string {
 	var rows []string
