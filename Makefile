@@ -60,7 +60,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release deploy undeploy generate verify test test-long test-mutants up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release deploy undeploy demo generate verify test test-long test-mutants up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -173,6 +173,9 @@ bench-deploys: tools ## Measure push to page, rollback, and a flood of requests
 bench-serving: tools ## Measure pages of a Website beside a plain nginx, on a real node
 	@$(GO_BUILD) bin/bench test ./bench/cmd
 	@exec bin/bench serving $(BENCH_FLAGS)
+
+demo: tools ## Record docs/images/demo.svg in the cluster of make up, with a real node
+	$(GO) run ./hack/demo --cluster-dir="$(CLUSTER_DIR)"
 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools
