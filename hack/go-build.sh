@@ -17,7 +17,7 @@ report() {
     seconds=$((seconds + 1))
     modules=$(grep -c '^go: downloading ' "$log")
     packages=$(grep -vc '[[:space:]]' "$log") # "go build -v" prints their import paths
-    doing="checking what to compile"
+    doing="checking for changes"
     [ "$modules" -eq 0 ] || doing="downloading Go modules, $modules so far"
     [ "$packages" -eq 0 ] || doing="compiling packages, $packages so far"
     line="building $out: $doing ($seconds s)"

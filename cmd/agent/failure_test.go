@@ -12,8 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
-// TestSilentServer: a server that accepts connections and says nothing is reported, and is asked less and less often.
-// A commit on the disk can be served meanwhile.
+// TestSilentServer: a server that accepts connections without a response is reported, and polled at growing
+// intervals. A commit on the disk can be served meanwhile.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -55,7 +55,7 @@ func TestSilentServer(t *testing.T) {
 	})
 }
 
-// TestSilentStart: the first fetch has a time limit, too.
+// TestSilentStart: the first fetch has a timeout as well.
 func TestSilentStart(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -67,7 +67,7 @@ func TestSilentStart(t *testing.T) {
 	p.shows("one")
 }
 
-// TestRemoteFails: the first commit stays published, the reason is in the status, and the next commit is published once
+// TestRemoteFails: the first commit stays published, the status has the reason, and the next commit is published once
 // the remote is repaired. pkg/agent/git has a table of remotes.
 func TestRemoteFails(t *testing.T) {
 	t.Parallel()
@@ -158,7 +158,7 @@ func TestCredentialsChange(t *testing.T) {
 	}
 }
 
-// TestPathRemoved pushes a commit without the published path: it is reported, and the release before it stays until a
+// TestPathRemoved pushes a commit without the published path: it is reported, and the previous release stays until a
 // commit has the path again.
 func TestPathRemoved(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestPathRemoved(t *testing.T) {
 			t.Errorf("the status is %+v", status)
 		}
 		p.showsNow("one")
-		// Neither does another agent publish it.
+		// Another agent does not publish it either.
 		p.kill()
 		p.start()
 		p.reports(git.ReasonPathNotFound)
@@ -197,7 +197,7 @@ func TestPathRemoved(t *testing.T) {
 	})
 }
 
-// TestObjectFormat follows a repository that is replaced by one with other objects.
+// TestObjectFormat follows a repository that is replaced by one with another object format.
 func TestObjectFormat(t *testing.T) {
 	t.Parallel()
 	for format, other := range map[string]string{"sha1": "sha256", "sha256": "sha1"} {

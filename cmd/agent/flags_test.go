@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// TestFlagsOfPods: the agent takes the flags of the pods, and reads from them what the Website says.
+// TestFlagsOfPods: the agent parses the flags in the pod template into the settings of the Website.
 func TestFlagsOfPods(t *testing.T) {
 	secret := &v1beta1.SecretReference{Name: "credentials"}
 	for name, test := range map[string]struct {

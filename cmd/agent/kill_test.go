@@ -12,14 +12,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
-// TestKillMatrix kills git, or the agent, at each step of a sync: what is published stays published, and the next
-// commit is.
+// TestKillMatrix kills git, or the agent, at each step of a sync: the current release stays published, and the
+// next commit is published.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
-	// As a git does that has begun to write.
+	// These are the locks of a git that was killed while writing.
 	const lock = `touch "$GIT_DIR/shallow.lock" "$GIT_DIR/refs/website/head.lock" "$GIT_DIR/../index.lock"; `
 	victims := map[string]struct {
-		// action is that of git, and killsAgent is true if the agent is killed during it.
+		// action is run in place of git, and killsAgent is true if the agent is killed during it.
 		action     string
 		killsAgent bool
 	}{
@@ -82,7 +82,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 			p.kill()
 			p.start()
 			p.shows(page)
-			// One more than are kept if the agent was killed before it removed that.
+			// One additional release remains if the agent was killed before it removed that.
 			p.keeps(commit, 6)
 		}
 		commit := r.push("end")
@@ -91,7 +91,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 	})
 }
 
-// keeps waits until a commit is served, and nothing is there but some releases.
+// keeps waits until a commit is served, and only a number of releases is left on the disk.
 func (p *pod) keeps(commit string, most int) {
 	p.t.Helper()
 	eventually(p.t, "nothing is there but the releases that are kept", func() bool {
@@ -109,7 +109,7 @@ func (p *pod) keeps(commit string, most int) {
 	})
 }
 
-// TestWipedRoot removes all that git has.
+// TestWipedRoot removes all of git's files.
 func TestWipedRoot(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -139,7 +139,7 @@ func TestWipedRoot(t *testing.T) {
 	})
 }
 
-// TestEnd: the agent ends when it is asked to, also during a fetch.
+// TestEnd: the agent ends at SIGTERM, also during a fetch.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

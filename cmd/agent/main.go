@@ -1,5 +1,5 @@
-// Command website-agent runs in the pods of Websites. It is copied into a pod by its own image, and needs nothing of
-// the image that it runs in but git, ssh, a shell, and the certificates of public CAs.
+// Command website-agent runs in the pods of Websites. Its own image copies it into a pod, and it requires only git,
+// ssh, a shell, and the certificates of public CAs in the image that it runs in.
 package main
 
 import (
@@ -38,7 +38,7 @@ Flags of run:
 const (
 	// terminationLog is the default terminationMessagePath of containers.
 	terminationLog = "/dev/termination-log"
-	// memoryFile has the memory limit of the container.
+	// memoryFile contains the memory limit of the container.
 	memoryFile = "/sys/fs/cgroup/memory.max"
 )
 
@@ -88,11 +88,11 @@ func parse(args []string) (*options, error) {
 	repository := &o.Git
 	flags.StringVar(&repository.URL, "repository", "",
 		"the http, https or ssh `address` of the repository, or user@host:path")
-	flags.StringVar(&o.Ref, "ref", "HEAD", "what is published: HEAD, a reference by its full name, or a commit")
+	flags.StringVar(&o.Ref, "ref", "HEAD", "published revision: HEAD, a reference by its full name, or a commit")
 	flags.StringVar(&o.store.Published, "path", "",
 		"the directory of the repository that is published; a commit without it is not")
 	submodules := flags.String("submodules", string(git.SubmodulesNone),
-		"which submodules are fetched: None, Shallow (those of the repository) or Recursive")
+		"fetched submodules: None, Shallow (the repository's own) or Recursive")
 	flags.StringVar(&repository.Revision, "revision", "",
 		"the `name` of the configuration of nginx, which is part of each ETag")
 	flags.DurationVar(&o.Period, "period", time.Minute,
@@ -107,7 +107,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&credentials.KnownHostsFile, "ssh-known-hosts-file", "",
 		"a `file` with the public keys of the host, which ssh requires")
 	scope := flags.String("credential-scope", "Repository",
-		"what the password is sent to: Repository, or Host for submodules of the same host too")
+		"scope of the password: Repository, or Host for submodules of the same host too")
 	flags.StringVar(&repository.CAFile, "ca-file", "", "a `file` with CA certificates in the place of the public ones")
 	flags.StringVar(&repository.Proxy.HTTPS, "https-proxy", "", "the `URL` of the proxy for https repositories")
 	flags.StringVar(&repository.Proxy.HTTP, "http-proxy", "", "the `URL` of the proxy for http repositories")
@@ -176,7 +176,7 @@ func run(args []string) error {
 	errs := make(chan error, 3)
 	start := func(function func() error) {
 		running.Go(func() {
-			// Whatever ends, ends the others.
+			// The first component that ends stops the others.
 			defer cancel()
 			errs <- function()
 		})

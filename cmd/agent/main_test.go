@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// beAgent has the test program be the agent, so that tests can start it.
+// beAgent makes the test binary run as the agent, so that tests can start it.
 const beAgent = "BE_WEBSITE_AGENT"
 
 func TestMain(m *testing.M) {

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-var manyPushes = flag.Int("pushes", 10, "how often to push 1 MiB; 2000 are those of months")
+var manyPushes = flag.Int("pushes", 10, "number of pushes of 1 MiB; 2000 are the pushes of months")
 
-// TestManyPushes: git's directory stays about as large as a fresh clone, however much was pushed.
+// TestManyPushes: git's directory stays about as large as a fresh clone, for any number
+// of pushes.
 func TestManyPushes(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

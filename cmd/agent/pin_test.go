@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
-// prepares waits until the release of the last commit is made.
+// prepares waits until the release of the last commit is prepared.
 func (p *pod) prepares(commit string) (status agent.Status) {
 	p.t.Helper()
 	eventually(p.t, "the last commit is prepared", func() bool {
@@ -23,8 +23,8 @@ func (p *pod) prepares(commit string) (status agent.Status) {
 	return status
 }
 
-// TestPin: a commit that is on the disk is served at once, whatever is pushed, and so is the last one after that. A
-// restart changes nothing.
+// TestPin: a pinned commit on the disk is served at once, in spite of later pushes, and so is the last one after
+// unpinning. A restart changes nothing.
 func TestPin(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -47,7 +47,7 @@ func TestPin(t *testing.T) {
 	p.start()
 	p.prepares(r.push("four"))
 	p.showsNow("one")
-	// An older request, or file, changes nothing.
+	// An older request, or file, has no effect.
 	p.pin("", 1)
 	p.givePin(requests.Pin{Generation: 1})
 	p.prepares(r.push("five"))
@@ -62,7 +62,8 @@ func TestPin(t *testing.T) {
 	p.shows("six")
 }
 
-// TestPinnedStart: a new pod serves the commit of its file, which is not the last one, and never another one.
+// TestPinnedStart: a new pod serves the commit in its file, which is not the last one, and never
+// another one.
 func TestPinnedStart(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -76,7 +77,7 @@ func TestPinnedStart(t *testing.T) {
 	if status := p.prepares(two); status.Commit != one || status.Subject != "one" || status.Failure != nil {
 		t.Errorf("the status is %+v", status)
 	}
-	// The pinned commit stays, however many others are made.
+	// The pinned release is kept after any number of later ones.
 	for i := range 7 {
 		if status := p.prepares(r.push(fmt.Sprint("more ", i))); status.Commit != one {
 			t.Errorf("the status is %+v", status)
@@ -89,12 +90,13 @@ func TestPinnedStart(t *testing.T) {
 	p.showsNow("one")
 	p.givePin(requests.Pin{Generation: 6})
 	p.shows("more 6")
-	// A store that was restored has an earlier generation.
+	// A restored store has an earlier generation.
 	p.givePin(requests.Pin{Commit: two, Generation: 2})
 	p.shows("two")
 }
 
-// TestPinFails: a commit that the server does not send is reported, and what is served stays.
+// TestPinFails: a commit that the server does not send is reported, and the current one
+// stays online.
 func TestPinFails(t *testing.T) {
 	t.Parallel()
 	for name, isOld := range map[string]bool{"an unknown commit": false, "a refusing server": true} {

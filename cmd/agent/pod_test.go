@@ -25,7 +25,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
-// podUID is that of each pod of these tests, and controllerKey signs requests to it.
+// podUID is the UID of each pod of these tests, and controllerKey signs requests to it.
 const podUID = "3d9b1d5e-6d43-4b51-b3a5-4a1c3f0f4f43"
 
 var controllerKey = func() requests.PrivateKey {
@@ -36,20 +36,22 @@ var controllerKey = func() requests.PrivateKey {
 	return key
 }()
 
-// pod is the agent in a PID namespace of its own, as in a container: all that it has started ends with it.
+// pod is the agent in a PID namespace of its own, as in a container, which ends with all
+// its processes.
 type pod struct {
 	t   *testing.T
 	dir string
-	// address is that of /status, metrics that of /metrics.
+	// address serves /status, metrics serves /metrics.
 	address, metrics string
 	args             []string
-	// published is the published directory of the repository.
+	// published is the directory to publish.
 	published string
 	log       *os.File
 	process   *exec.Cmd
 }
 
-// startPod starts an agent that follows a remote, every 200 ms. Flags replace those of the same name.
+// startPod starts an agent that polls a remote every 200 ms. Flags replace defaults of the
+// same name.
 func startPod(t *testing.T, r *remote, flags ...string) *pod {
 	t.Helper()
 	p := newPod(t, r, flags...)
@@ -130,7 +132,7 @@ func (p *pod) kill() {
 	}
 }
 
-// page is what a visitor sees, by way of the link that nginx follows.
+// page returns the page for visitors, through the link that nginx resolves.
 func (p *pod) page() (string, error) {
 	var content [2]string
 	link, err := os.Readlink(p.path("volume/site/current"))
@@ -150,7 +152,7 @@ func (p *pod) page() (string, error) {
 	return content[0], nil
 }
 
-// visited calls a function while a visitor reads the page all the time. None of the visits may fail.
+// visited calls a function while a visitor reads the page continuously. No visit may fail.
 func (p *pod) visited(during func()) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.t.Context())
@@ -194,7 +196,7 @@ func (p *pod) shows(page string) {
 	})
 }
 
-// showsNow fails unless a page is served at once.
+// showsNow fails the test unless a page is served at once.
 func (p *pod) showsNow(page string) {
 	p.t.Helper()
 	if got, err := p.page(); err != nil || got != page {
@@ -204,7 +206,7 @@ func (p *pod) showsNow(page string) {
 
 func (p *pod) status() (agent.Status, error) { return p.get(nil, "") }
 
-// ask sends a signed request, and returns the answer.
+// ask sends a signed request, and returns the response.
 func (p *pod) ask(parameters url.Values) (agent.Status, error) {
 	signature, err := requests.Sign(controllerKey, podUID, parameters, time.Now())
 	if err != nil {
@@ -260,7 +262,7 @@ func (p *pod) revision() (revision string) {
 	return revision
 }
 
-// sync asks for a fetch and waits for its end.
+// sync requests a fetch and waits for its end.
 func (p *pod) sync(id string) agent.Status {
 	p.t.Helper()
 	status, err := p.ask(url.Values{
@@ -272,7 +274,7 @@ func (p *pod) sync(id string) agent.Status {
 	return status
 }
 
-// pin asks for a commit to be served, and waits until it is or cannot be.
+// pin requests a commit to be served, and waits for success or failure.
 func (p *pod) pin(commit string, generation int) agent.Status {
 	p.t.Helper()
 	status, err := p.ask(url.Values{
@@ -285,14 +287,14 @@ func (p *pod) pin(commit string, generation int) agent.Status {
 	return status
 }
 
-// givePin has the controller's file say what to serve.
+// givePin writes a pin into the controller's file.
 func (p *pod) givePin(pin requests.Pin) {
 	p.t.Helper()
 	p.write("config/"+requests.PinFile, pin.String())
 }
 
-// wrapGit puts a git in front of the real one that does something the first time that it is run with a subcommand after
-// armed. GIT in the action is the real git with its arguments.
+// wrapGit puts a wrapper in front of git that runs an action at the first use of a subcommand after arm. GIT in the
+// action is the real git with its arguments.
 func (p *pod) wrapGit(subcommand, action string) {
 	p.t.Helper()
 	path, err := exec.LookPath("git")
@@ -310,7 +312,7 @@ exec %[4]s "$@"
 	}
 }
 
-// arm lets the action of wrapGit happen, and fired reports whether it has.
+// arm enables the action of wrapGit, and fired reports whether it has run.
 func (p *pod) arm() { p.t.Helper(); p.write("bin/armed", "") }
 
 func (p *pod) fired() bool {

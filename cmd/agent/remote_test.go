@@ -38,7 +38,7 @@ type remote struct {
 	contacts       int
 }
 
-// fault answers a request in the place of git.
+// fault answers a request in place of git.
 type fault func(w http.ResponseWriter, r *http.Request, git http.Handler)
 
 func newRemote(t *testing.T) *remote { return newRemoteOf(t, "sha1") }
@@ -51,7 +51,7 @@ func newRemoteOf(t *testing.T, format string) *remote {
 	}
 	r := &remote{t: t, dir: filepath.Join(t.TempDir(), "site.git")}
 	r.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format="+format, r.dir)
-	// Packing random bytes takes time, and saves nothing.
+	// Compressing random bytes takes time, and saves nothing.
 	for _, setting := range []string{"core.compression=0", "core.bigFileThreshold=10k", "uploadpack.allowFilter=true"} {
 		key, value, _ := strings.Cut(setting, "=")
 		r.run("config", key, value)
@@ -68,7 +68,7 @@ func newRemoteOf(t *testing.T, format string) *remote {
 	return r
 }
 
-// overTLS serves the repository over https, without which there are no passwords, and returns the CA.
+// overTLS serves the repository over https, which passwords require, and returns the CA.
 func (r *remote) overTLS() (ca string) {
 	server := httptest.NewTLSServer(r)
 	r.t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
@@ -93,7 +93,7 @@ func (r *remote) runWith(stdin io.Reader, args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// push has the branch contain a page, and other files. It returns the commit, whose subject is the page.
+// push adds a page and other files to the branch. It returns the commit, whose subject is the page.
 func (r *remote) push(page string, more ...files) (commit string) {
 	r.t.Helper()
 	return r.pushBelow("", page, more...)
@@ -121,10 +121,10 @@ func (r *remote) pushBelow(dir, page string, more ...files) (commit string) {
 	return r.run("rev-parse", "refs/heads/main")
 }
 
-// large is another file of the release of a page.
+// large returns the content of a second file in the release of a page.
 func large(page string) string { return strings.Repeat(page+"\n", 10000) }
 
-// random cannot be compressed.
+// random returns incompressible bytes.
 func random(size int) string {
 	data := make([]byte, size)
 	_, _ = rand.Read(data)
@@ -150,7 +150,7 @@ func (r *remote) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	answer(w, request, r.git)
 }
 
-// set changes or ends the fault.
+// set sets or clears the fault.
 func (r *remote) set(f fault) { r.mu.Lock(); defer r.mu.Unlock(); r.fault = f }
 
 func (r *remote) require(user, password string) {
@@ -159,7 +159,7 @@ func (r *remote) require(user, password string) {
 	r.user, r.password = user, password
 }
 
-// fetches returns how often a client has connected to fetch.
+// fetches returns the number of fetches by clients.
 func (r *remote) fetches() int { r.mu.Lock(); defer r.mu.Unlock(); return r.contacts }
 
 func answersWith(code int, header, body string) fault {
@@ -173,19 +173,21 @@ func answersWith(code int, header, body string) fault {
 
 var notFound = answersWith(http.StatusNotFound, "Content-Type: text/plain", "Repository not found.\n")
 
-// silent says nothing until the client gives up.
+// silent sends no response until the client gives up.
 func silent(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// oldProtocol is a server that knows version 0 of the protocol only, in which it sends only what a reference names.
+// oldProtocol is a server with version 0 of the protocol only, in which it sends only commits with
+// a reference.
 func oldProtocol(w http.ResponseWriter, r *http.Request, git http.Handler) {
 	r.Header.Del("Git-Protocol")
 	git.ServeHTTP(w, r)
 }
 
-// hold delays the answers that name the commits of branches until end is called. began is closed with the first one.
+// hold delays the responses that name the commits of branches until end is called. began is closed
+// with the first one.
 func (r *remote) hold() (began <-chan struct{}, end func()) {
 	held, over := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -215,8 +217,8 @@ func (r *remote) hold() (began <-chan struct{}, end func()) {
 // hosts counts the addresses of unusedAddress.
 var hosts atomic.Uint32
 
-// unusedAddress is one that refuses connections. Its host is of this test alone: at 127.0.0.1, a connection of another
-// program may take the port.
+// unusedAddress returns an address that refuses connections. Its host is used by this test only: at 127.0.0.1, a
+// connection of another program may take the port.
 func unusedAddress() string {
 	pid, host := os.Getpid(), hosts.Add(1)
 	return fmt.Sprintf("127.%d.%d.%d:8083", 1+(pid>>8)%250, pid%256, 1+host%250)

@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
-// seldom has the agent poll once a day.
+// seldom makes the agent poll once a day.
 const seldom = "--period=24h"
 
 // TestSyncNow: a commit that was pushed before a request to sync is served when that is answered, although the agent
@@ -36,7 +36,7 @@ func TestSyncNow(t *testing.T) {
 	if got := r.fetches() - before; got != 2 {
 		t.Errorf("%d fetches, want 2", got)
 	}
-	// A request that is repeated, or finds nothing new.
+	// The request is repeated, or finds no change.
 	p.sync("sync-three")
 	if got := r.fetches() - before; got != 2 {
 		t.Errorf("%d fetches after a request was repeated, want 2", got)
@@ -47,7 +47,8 @@ func TestSyncNow(t *testing.T) {
 	}
 }
 
-// TestFirstFetchIsRetried: a repository that is created after its Website is published long before the next period.
+// TestFirstFetchIsRetried: a repository that is created after its Website is published long before
+// the next period.
 func TestFirstFetchIsRetried(t *testing.T) {
 	t.Parallel()
 	for _, period := range []string{"1h", "0s"} {
@@ -63,7 +64,7 @@ func TestFirstFetchIsRetried(t *testing.T) {
 	}
 }
 
-// TestWithoutPolling: the repository is fetched only at requests, also after one that has failed.
+// TestWithoutPolling: the repository is fetched only on request, also after a failed request.
 func TestWithoutPolling(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -93,7 +94,7 @@ func TestWithoutPolling(t *testing.T) {
 	p.showsNow("two")
 }
 
-// TestSyncFlood: more requests than a few cost a fetch every five seconds.
+// TestSyncFlood: a burst of requests causes a fetch every five seconds at most.
 func TestSyncFlood(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -112,7 +113,7 @@ func TestSyncFlood(t *testing.T) {
 	}
 }
 
-// TestSyncDuringFetch: a fetch that began before a push does not answer a request that was made after it.
+// TestSyncDuringFetch: a fetch that began before a push does not complete a later request.
 func TestSyncDuringFetch(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -152,7 +153,8 @@ func TestSyncDuringFetch(t *testing.T) {
 	}
 }
 
-// TestSyncFails: a request to sync is answered when the fetch fails, with the reason, and is not delayed by that.
+// TestSyncFails: a request to sync is answered with the reason when the fetch fails, and a former
+// failure does not delay it.
 func TestSyncFails(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -172,7 +174,7 @@ func TestSyncFails(t *testing.T) {
 	p.showsNow("two")
 }
 
-// TestSyncTag: an annotated tag is another object than the commit that is served.
+// TestSyncTag: an annotated tag is another object than the served commit.
 func TestSyncTag(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -189,7 +191,8 @@ func TestSyncTag(t *testing.T) {
 	p.showsNow("two")
 }
 
-// TestCommit: a commit by its hash does not change, so it is fetched once. A repository with SHA-256 has others.
+// TestCommit: a commit by its hash cannot change, so it is fetched once. Hashes of a SHA-256
+// repository are longer.
 func TestCommit(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"sha1", "sha256"} {
@@ -218,8 +221,8 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestThrottlingHost: a host that answers that there are too many requests is polled less and less often, a request to
-// sync is not delayed by that, and the next commit is published.
+// TestThrottlingHost: a host that responds with too many requests is polled at growing intervals, a request to sync
+// is not delayed by that, and the next commit is published.
 func TestThrottlingHost(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]int{

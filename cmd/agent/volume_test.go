@@ -19,7 +19,7 @@ import (
 
 var largePushes = flag.Bool("large-pushes", false, "push a site of 200 MB, instead of a twentieth of that")
 
-// usedBy is what the files of a directory take on the disk, each once.
+// usedBy returns the disk space of the files in a directory, each counted once.
 func usedBy(dir string) (used int64) {
 	seen := map[uint64]bool{}
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
@@ -39,7 +39,8 @@ func usedBy(dir string) (used int64) {
 	return used
 }
 
-// within calls a function, during which the volume never holds more than a limit, above which the kubelet evicts pods.
+// within calls a function, during which the volume never exceeds a limit, above which the kubelet
+// evicts pods.
 func (p *pod) within(limit int64, during func()) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.t.Context())
@@ -63,8 +64,8 @@ func (p *pod) within(limit int64, during func()) {
 	p.visited(during)
 }
 
-// TestTooLarge: a push that does not fit is refused, and what was published stays, also after a restart. A pin, or a
-// smaller push, ends it.
+// TestTooLarge: a push that exceeds the volume is rejected, and the previous release stays, also after a restart. A
+// pin, or a smaller push, resolves it.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	const limit = 12 << 20
@@ -108,18 +109,18 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestPushesFitTheVolume pushes a site again and again of which ten fit into the volume.
+// TestPushesFitTheVolume repeatedly pushes a site of a tenth of the volume.
 func TestPushesFitTheVolume(t *testing.T) {
 	t.Parallel()
 	const files100 = 100
 	size, limit := 10_000_000, int64(108<<20)
 	if *largePushes {
-		// The default of spec.storage.sizeLimit.
+		// This is the default of spec.storage.sizeLimit.
 		size, limit = 200_000_000, 2<<30
 	}
 	r := newRemote(t)
 	r.push("push 0")
-	// As the controller has it, see pkg/controller/website/resources.
+	// The controller computes the same budget, see pkg/controller/website/resources.
 	p := startPod(t, r, fmt.Sprintf("--disk-budget=%d", limit*9/10), "--timeout=120s")
 	p.shows("push 0")
 	p.within(limit, func() {
@@ -139,7 +140,8 @@ func TestPushesFitTheVolume(t *testing.T) {
 	}
 }
 
-// TestFailedSyncsFitTheVolume pushes commits that are fetched but not published, as a submodule cannot be.
+// TestFailedSyncsFitTheVolume pushes commits that are fetched but cannot be published, because of
+// a submodule.
 func TestFailedSyncsFitTheVolume(t *testing.T) {
 	t.Parallel()
 	const limit = 12 << 20
@@ -166,7 +168,7 @@ func TestFailedSyncsFitTheVolume(t *testing.T) {
 	})
 }
 
-// TestFullDisk: what was published stays, and the next commit is published once there is space.
+// TestFullDisk: the previous release stays, and the next commit is published once there is space.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

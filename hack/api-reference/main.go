@@ -1,7 +1,7 @@
-// Command api-reference prints the reference of the API as Markdown: what the
-// generated OpenAPI definitions say of every field, in the order of the Go types,
-// and the manifests of artifacts/examples. It is run at the root of the
-// repository.
+// Command api-reference prints the reference of the API as Markdown: the
+// descriptions of all fields in the generated OpenAPI definitions, in the order
+// of the Go types, and the manifests of artifacts/examples. It is run at the root
+// of the repository.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 //go:embed api.md.tmpl
 var page string
 
-// reference is what the template shows.
+// reference is the input of the template.
 type reference struct {
 	Versions []version
 }
@@ -77,9 +77,9 @@ func write() error {
 type example struct {
 	// File is the name of the manifest.
 	File string
-	// About is what the comment at its beginning says.
+	// About is the text of the comment at its beginning.
 	About string
-	// Manifest is the rest of it.
+	// Manifest is the rest of the file.
 	Manifest string
 }
 
@@ -114,7 +114,7 @@ func readExamples(folder, version string) ([]example, error) {
 	return examples, nil
 }
 
-// definitionOf returns the definition of a type of ours, by the name that its
+// definitionOf returns the definition of an own type, by the name that its
 // package declares.
 func definitionOf(typ reflect.Type, definitions map[string]common.OpenAPIDefinition) (spec.Schema, error) {
 	named, ok := reflect.Zero(typ).Interface().(interface{ OpenAPIModelName() string })

@@ -21,12 +21,12 @@ type apiField struct {
 	Name     string
 	Type     string
 	Required bool
-	// Description says as well what is legal and what the default is.
+	// Description includes valid values and the default.
 	Description string
 }
 
 // structures returns root and the types of its package below it, each once, in
-// the order in which a reader meets them.
+// the order of reading.
 func structures(root reflect.Type, definitions map[string]common.OpenAPIDefinition) ([]structure, error) {
 	var found []structure
 	queue, seen := []reflect.Type{root}, map[reflect.Type]bool{root: true}
@@ -41,7 +41,7 @@ func structures(root reflect.Type, definitions map[string]common.OpenAPIDefiniti
 		for goField := range typ.Fields() {
 			name, _, _ := strings.Cut(goField.Tag.Get("json"), ",")
 			if name == "" {
-				continue // TypeMeta, which is apiVersion and kind in every manifest.
+				continue // TypeMeta: apiVersion and kind of every manifest.
 			}
 			property, ok := schema.Properties[name]
 			if !ok {
@@ -62,7 +62,7 @@ func structures(root reflect.Type, definitions map[string]common.OpenAPIDefiniti
 	return found, nil
 }
 
-// element is the type of what a pointer, list or map holds.
+// element returns the element type of a pointer, list or map.
 func element(typ reflect.Type) reflect.Type {
 	switch typ.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -72,7 +72,7 @@ func element(typ reflect.Type) reflect.Type {
 	}
 }
 
-// typeName says a type as it is in a manifest, with a link to those of ours.
+// typeName returns the name of a type in manifests, with a link to an own type.
 func typeName(typ, root reflect.Type) string {
 	switch typ.Kind() {
 	case reflect.Pointer:
@@ -96,7 +96,7 @@ func typeName(typ, root reflect.Type) string {
 	}
 }
 
-// oneLine makes a comment fit a cell of a table.
+// oneLine formats a comment for a cell of a table.
 func oneLine(description string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`).Replace(strings.Join(strings.Fields(description), " "))
 }

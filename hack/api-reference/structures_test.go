@@ -68,7 +68,7 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotGenerated: a type without a definition is a mistake, not a gap in
+// TestWhatIsNotGenerated: a type without a definition is an error, not a gap in
 // the reference.
 func TestWhatIsNotGenerated(t *testing.T) {
 	if _, err := structures(reflect.TypeFor[apiField](), definitions()); err == nil {

@@ -1,5 +1,6 @@
-// Command cert-manager runs the controllers of cert-manager that artifacts/components/cert-manager
-// takes, beside a cluster of a test. Its own program is in a module that cannot be had as one.
+// Command cert-manager runs the controllers of cert-manager that
+// artifacts/components/cert-manager uses, beside a cluster of a test. cert-manager's own program
+// is in a module that cannot be downloaded.
 package main
 
 import (
@@ -65,7 +66,7 @@ func run(ctx context.Context, kubeconfig string) error {
 			return nil
 		})
 	}
-	// The informers that the controllers have asked for are shared.
+	// The informers of the controllers are shared.
 	shared, err := factory.Build("cert-manager")
 	if err != nil {
 		return fmt.Errorf("building the informers: %w", err)

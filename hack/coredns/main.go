@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that pods of the development cluster take: the
-// whole of it has dozens, with the clients of every cloud.
+// Command coredns is CoreDNS with the plugins that pods of the development cluster use: the
+// complete program has dozens, with the clients of every cloud.
 package main
 
 import (

@@ -30,8 +30,8 @@ var websiteVersions = []struct {
 	{"v1alpha1", 10},
 }
 
-// groupPriority says which group a short name belongs to if several groups have it.
-// Below those of Kubernetes' own groups.
+// groupPriority decides which group a short name belongs to if several groups have
+// it. It is below the priorities of Kubernetes' own groups.
 const groupPriority = 1000
 
 func apiServiceName(version string) string { return version + "." + websiteGroup }
@@ -41,7 +41,7 @@ func apiServiceName(version string) string { return version + "." + websiteGroup
 // after a minute if its cache lacks the Service.
 func applyService(ctx context.Context, client kubernetes.Interface, port int) error {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	// The aggregation layer connects to Services only. This one leads out of the cluster.
+	// The aggregation layer connects to Services only. This one points out of the cluster.
 	service := corev1ac.Service(websiteAPIServer, websiteNamespace).WithSpec(corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeExternalName).
 		WithExternalName("localhost").
@@ -91,7 +91,7 @@ func apiServicesAvailable(ctx context.Context, registration aggregator.Interface
 			return fmt.Errorf("APIService %s is not Available: %s: %s", name, condition.Reason, condition.Message)
 		}
 	}
-	// Discovery follows a little later, and kubectl believes discovery.
+	// Discovery is updated later, and kubectl relies on it.
 	groups, lists, err := client.ServerGroupsAndResources()
 	// Other APIs may be unavailable.
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// The modules whose go.mod names the versions of the Kubernetes programs, relative to
-// the checkout.
+// The go.mod files of these modules, relative to the checkout, have the versions of
+// the Kubernetes programs.
 const (
 	kubernetesModule = "hack/kubernetes"
 	kwokModule       = "hack/kwok"
@@ -25,7 +25,8 @@ const (
 type program struct {
 	name string
 	pkg  string
-	// packages is how many of them are compiled without a build cache, after those of earlier programs.
+	// packages is the number of its packages that are compiled without a build cache, after
+	// earlier programs.
 	packages int
 }
 
@@ -33,16 +34,16 @@ type program struct {
 type programSet struct {
 	// dir is relative to the checkout, or absolute.
 	dir string
-	// versionOf is the module whose version the set goes by.
+	// versionOf is the module that determines the version of the set.
 	versionOf string
-	// stamp is set if the programs report a version that the linker has to write.
+	// stamp is set if the linker must write the version into the programs.
 	stamp bool
-	// node is the only mode that needs the set; empty: all do.
+	// node is the only mode that needs the set; empty: all modes.
 	node     NodeMode
 	programs []program
 	// links are the names of the commands in the first of the programs.
 	links []string
-	// extra are files of versionOf, relative to it, that are cached joined under a name.
+	// extra are files of versionOf, relative to it, that are joined and cached under a name.
 	extra map[string][]string
 }
 
@@ -56,7 +57,7 @@ var programSets = []programSet{
 		links:    []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kubelet, kubeProxy},
 	},
 	{
-		// containerd finds its shim and the plugins in the directory it is in itself.
+		// containerd looks for its shim and the plugins in its own directory.
 		dir: containerdModule, versionOf: "github.com/containerd/containerd/v2", node: NodeReal,
 		programs: []program{
 			{containerd, "github.com/containerd/containerd/v2/cmd/containerd", 550},
@@ -94,8 +95,7 @@ type target struct {
 	build      func(ctx context.Context, out string, s *step) error
 }
 
-// buildKubernetes makes sure that the Kubernetes programs which the node mode takes are in
-// the cache.
+// buildKubernetes ensures that the Kubernetes programs for the node mode are in the cache.
 func buildKubernetes(ctx context.Context, t toolchain, options Options, p *progress) (programs, error) {
 	kubernetesDir, err := kubernetesModuleOf(ctx, t, options.KubernetesVersion, options.RepoDir, options.CacheDir, p)
 	if err != nil {
@@ -118,7 +118,7 @@ func buildKubernetes(ctx context.Context, t toolchain, options Options, p *progr
 	return buildCached(ctx, t, options.RepoDir, options.CacheDir, sets, p)
 }
 
-// buildCached makes sure that the programs of sets are in the cache.
+// buildCached ensures that the programs of sets are in the cache.
 func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, sets []programSet,
 	p *progress) (programs, error) {
 	paths := programs{}
@@ -153,7 +153,7 @@ func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, set
 	}
 	defer func() { _ = lock.Close() }()
 
-	missing, built := notCached(targets), 0 // again: the other build may have done it
+	missing, built := notCached(targets), 0 // a concurrent build may have built some
 	for _, target := range targets {
 		if !isFile(target.path) {
 			p.expect(target.packages)
@@ -209,7 +209,7 @@ func (t target) make(ctx context.Context, s *step) error {
 	return nil
 }
 
-// targets lists the files of the set, in a cache directory named by what determines them.
+// targets lists the files of the set, in a cache directory whose name is a hash of their inputs.
 func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDir string) (string, []target, error) {
 	dir := set.dir
 	if !filepath.IsAbs(dir) {
@@ -265,8 +265,8 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 	return version, targets, nil
 }
 
-// join writes YAML files of the set's module as one. Cached, they stay available when
-// the module itself is gone from the module cache.
+// join writes YAML files of the set's module as one. The cached file stays available
+// when the module is removed from the module cache.
 func (set programSet) join(ctx context.Context, dir string, files []string, out string) error {
 	from, err := output(ctx, dir, "go", "list", "-m", "-f", "{{.Dir}}", set.versionOf)
 	if err != nil {
@@ -283,8 +283,8 @@ func (set programSet) join(ctx context.Context, dir string, files []string, out 
 	return writeFile(out, all, 0o644)
 }
 
-// cacheKey is a hash of everything that determines the programs of a module, which has code in
-// its own directory only.
+// cacheKey is a hash of all inputs of a module's programs. The module has code in its own
+// directory only.
 func cacheKey(dir string, t toolchain, ldflags string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -298,8 +298,8 @@ func cacheKey(dir string, t toolchain, ldflags string) (string, error) {
 	return hex.EncodeToString(sum[:6]), nil
 }
 
-// versionFlags are the linker flags that make Kubernetes programs report their version.
-// Without them they call themselves v0.0.0-master, which breaks kubectl version and
+// versionFlags returns the linker flags that make Kubernetes programs report their
+// version. Without them the version is v0.0.0-master, which breaks kubectl version and
 // clients that compare versions.
 func versionFlags(version string) (string, error) {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)

@@ -63,8 +63,8 @@ func TestVersionFlags(t *testing.T) {
 	}
 }
 
-// TestStagingReplacements is about the modules that go.mod of k8s.io/kubernetes has in
-// directories.
+// TestStagingReplacements tests the modules in directories of k8s.io/kubernetes, which
+// its go.mod replaces.
 func TestStagingReplacements(t *testing.T) {
 	dir := t.TempDir()
 	writeTestFile(t, filepath.Join(dir, "go.mod"), "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => "+
@@ -79,7 +79,7 @@ func TestStagingReplacements(t *testing.T) {
 	}
 }
 
-// TestRequiredVersion is built from the module of the checkout.
+// TestRequiredVersion reads the module of the checkout.
 func TestRequiredVersion(t *testing.T) {
 	repo := testRepo(t)
 	m, err := readModule(t.Context(), filepath.Join(repo, kubernetesModule))
@@ -117,7 +117,7 @@ func TestCacheKey(t *testing.T) {
 	writeTestFile(t, sum, "one\n")
 	first := key(same)
 	if again := key(func(tools *toolchain) { tools.gitVersion = "2.0" }); again != first {
-		t.Error("the key depends on what does not matter")
+		t.Error("the key depends on an irrelevant input")
 	}
 	seen := map[string]string{first: "nothing"}
 	check := func(what, key string) {
@@ -210,7 +210,7 @@ func TestCheckGo(t *testing.T) {
 			t.Errorf("checkGo(%s, %s) = %v", test.have, test.want, err)
 		}
 		if err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "GOTOOLCHAIN")) {
-			t.Errorf("message does not say what to do: %v", err)
+			t.Errorf("message has no advice: %v", err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (c *checker) proxied(ctx context.Context, url string) error {
 	return get(ctx, c.proxy, url, "X-Remote-User", adminUser, "X-Remote-Group", mastersGroup)
 }
 
-// get succeeds if url answers 200; otherwise its error holds what it answered. headers
+// get succeeds if url answers 200; otherwise its error contains the response. headers
 // are names and values in turn.
 func get(ctx context.Context, client *http.Client, url string, headers ...string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -65,7 +65,7 @@ func get(ctx context.Context, client *http.Client, url string, headers ...string
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return err // names the URL itself
+		return err // the error names the URL
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode == http.StatusOK {
@@ -75,15 +75,15 @@ func get(ctx context.Context, client *http.Client, url string, headers ...string
 	return &statusError{url: url, status: response.Status, checks: failedChecks(string(body))}
 }
 
-// statusError is an answer with another status than 200.
+// statusError is a response with another status than 200.
 type statusError struct{ url, status, checks string }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("%s answers %s: %s", e.url, e.status, e.checks)
 }
 
-// failedChecks shortens the answer of a Kubernetes health endpoint, which lists all
-// checks with [+] or [-], to those that failed.
+// failedChecks reduces the response of a Kubernetes health endpoint, which lists
+// all checks with [+] or [-], to the failed ones.
 func failedChecks(body string) string {
 	var failed []string
 	for line := range strings.Lines(body) {

@@ -13,7 +13,7 @@ import (
 )
 
 // serve runs an HTTPS server with a certificate of the cluster that answers requests
-// the way a component does, and returns its URL.
+// as a component does, and returns its URL.
 func serve(t *testing.T, l layout, name string, clients *keyPair, handler http.HandlerFunc) string {
 	t.Helper()
 	pair, err := loadKeyPair(l, name)
@@ -64,7 +64,7 @@ func TestChecker(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A server with a certificate of another CA is not the component.
+	// A certificate of another CA does not belong to the component.
 	if err := check.url(ctx, store+"/readyz"); err == nil {
 		t.Error("etcd's certificate was taken for a component's")
 	}

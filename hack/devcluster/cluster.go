@@ -21,7 +21,7 @@ type Cluster struct {
 	credentials *credentials
 	progress    *progress
 	ports       *reservations
-	// temporary is set if Up made the state directory, so that Stop removes it.
+	// temporary is set if Up created the state directory, so that Stop removes it.
 	temporary bool
 
 	// balancer is nil with a single website-apiserver.
@@ -87,7 +87,7 @@ func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.cluster
 // the cluster: one JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
 func (c *Cluster) AuditLog(component string) string { return c.plan.layout.auditLog(component) }
 
-// HasExternalEtcd returns whether Options.ExternalEtcd is set.
+// HasExternalEtcd reports whether Options.ExternalEtcd is set.
 func (c *Cluster) HasExternalEtcd() bool { return c.plan.options.ExternalEtcd }
 
 // WebsiteDataDir is the data directory of website-apiserver's store.
@@ -164,7 +164,7 @@ func (c *Cluster) add(s spec) *Process {
 	return p
 }
 
-// crashed fails with a *ComponentError if a component has ended that was not stopped.
+// crashed fails with a *ComponentError if a component has ended without being stopped.
 func (c *Cluster) crashed() error {
 	for _, name := range c.Processes() {
 		if p := c.Process(name); p.crashed() {
@@ -199,7 +199,7 @@ func (c *Cluster) await(ctx context.Context, what string, timeout time.Duration,
 }
 
 // Stop stops all processes, in the order of their dependencies, and waits for their end.
-// It removes a temporary state directory; one named in Options is removed by Down.
+// It removes a temporary state directory; Down removes one named in Options.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var failures []error
 	for _, name := range c.Processes() {
@@ -226,14 +226,14 @@ func (c *Cluster) Stop(ctx context.Context) error {
 
 // Down stops every process recorded in the state directory, in the order of their
 // dependencies, and removes the state, also after crashes. It changes nothing if dir is not a
-// state directory. Each step is reported to progress.
+// state directory. progress receives each step.
 func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
 	l := layout{dir: dir}
 	if _, err := os.Stat(l.settings()); errors.Is(err, os.ErrNotExist) {
 		progress("nothing to stop: there is no cluster in %s", dir)
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("reading the state of the cluster (run this as the user who has started it): %w", err)
+		return fmt.Errorf("reading the state of the cluster (run this as the same user as before): %w", err)
 	}
 	lock, err := lockFile(ctx, l.lock(), func() { progress("waiting for another command that uses %s", dir) })
 	if err != nil {
@@ -244,7 +244,7 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 	if err == nil {
 		err = removeNode(ctx, l)
 	}
-	// State is kept while a process may still use it, for the next attempt.
+	// The state is kept while a process may still use it, for the next attempt.
 	if err != nil {
 		return fmt.Errorf("stopping the cluster in %s: %w", dir, err)
 	}

@@ -18,8 +18,8 @@ type compilation struct {
 	ldflags string
 }
 
-// run builds the program and reports what Go is doing, after a prefix. Its error ends with the last lines
-// that Go printed.
+// run builds the program and reports the progress of go build, after a prefix. Its error ends with the
+// last lines of go's output.
 func (c compilation) run(ctx context.Context, s *step, prefix string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags="+c.ldflags,
 		"-o", c.out, c.pkg)
@@ -32,7 +32,7 @@ func (c compilation) run(ctx context.Context, s *step, prefix string) error {
 	if err != nil {
 		return fmt.Errorf("running go build: %w", err)
 	}
-	s.set("%schecking what to compile", prefix)
+	s.set("%schecking for changes", prefix)
 	modules, packages := 0, 0
 	var tail []string
 	lines := bufio.NewScanner(stderr)

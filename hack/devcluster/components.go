@@ -30,7 +30,7 @@ rules:
 - level: Metadata
 `
 
-// plan is what the command lines of components depend on.
+// plan determines the command lines of components.
 type plan struct {
 	layout   layout
 	options  Options
@@ -54,7 +54,7 @@ const etcdMemberName = "devcluster"
 
 // etcdMember is a member of an etcd cluster.
 type etcdMember struct {
-	// name is that of the process, member that in initialCluster.
+	// name is the name of the process, member the name in initialCluster.
 	name, member, initialCluster string
 	data                         string
 	port, peerPort               int
@@ -86,8 +86,8 @@ func (p *plan) etcdMember(m etcdMember) spec {
 	}
 }
 
-// kubeAPIServer has the aggregation layer on: that is what --proxy-client-* and
-// --requestheader-* are for. Further ones differ by name and port.
+// kubeAPIServer enables the aggregation layer, by --proxy-client-* and
+// --requestheader-*. Further servers differ by name and port.
 func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 	l := p.layout
 	return spec{
@@ -112,8 +112,9 @@ func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 			"--requestheader-username-headers=X-Remote-User",
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-			// On, it connects to the pods of Services, whose own addresses lead nowhere from
-			// here. Off, so that a Service of type ExternalName leads to a server on this machine.
+			// If enabled, it connects to the pods of Services, whose cluster addresses are not
+			// routed on this machine. If disabled, a Service of type ExternalName leads to a
+			// server on this machine.
 			"--enable-aggregator-routing=" + strconv.FormatBool(p.options.Node == NodeReal),
 		}, slices.Concat(p.nodeArgs(), p.auditArgs(name), extra)...),
 		env:   p.kubernetesEnv(),
@@ -129,12 +130,12 @@ func (p *plan) kubernetesEnv() []string {
 	return []string{"GOGC=" + strconv.Itoa(p.options.KubernetesGOGC)}
 }
 
-// nodeArgs are the flags of kube-apiserver that depend on what pods run on.
+// nodeArgs returns the flags of kube-apiserver that depend on the kind of node.
 func (p *plan) nodeArgs() []string {
 	if p.options.Node == NodeReal {
 		return p.kubeletFlags()
 	}
-	// No pod connects to it. The default requires an interface that this machine may lack.
+	// No pod connects to the address. The default requires an interface that this machine may lack.
 	return []string{"--advertise-address=192.0.2.1"}
 }
 
@@ -142,13 +143,14 @@ func (p *plan) auditArgs(name string) []string {
 	return []string{
 		"--audit-policy-file=" + p.layout.auditPolicy(),
 		"--audit-log-path=" + p.layout.auditLog(name),
-		// In MiB, more than the tests of a shared cluster write: they read the file from a position in it.
+		// The size, in MiB, exceeds the log of all tests in a shared cluster: they read the file from
+		// an offset.
 		"--audit-log-maxsize=1000", "--audit-log-maxbackup=1",
 	}
 }
 
-// client are the flags of a component that is a client of kube-apiserver, which also
-// authenticates and authorizes the component's own clients.
+// client returns the flags of a component that is a client of kube-apiserver, which
+// also authenticates and authorizes the component's own clients.
 func (p *plan) client(name string) []string {
 	kubeconfig := p.layout.kubeconfig(name)
 	return []string{
@@ -165,8 +167,8 @@ func (p *plan) server(name string, port int) []string {
 	}
 }
 
-// kubeControllerManager runs all controllers that are on by default, each under its own
-// ServiceAccount; with simulated nodes, all but that of Endpoints, which are deprecated and which no program reads.
+// kubeControllerManager runs all controllers that are on by default, each under its own ServiceAccount, except the
+// controller of Endpoints with simulated nodes: Endpoints are deprecated and unused there.
 func (p *plan) kubeControllerManager() spec {
 	l, port := p.layout, p.settings.Ports.ControllerManager
 	controllers := "*"
@@ -182,12 +184,12 @@ func (p *plan) kubeControllerManager() spec {
 			"--service-account-private-key-file="+l.key(serviceAccount),
 			"--root-ca-file="+l.cert(clusterCA),
 			"--cluster-signing-cert-file="+l.cert(clusterCA), "--cluster-signing-key-file="+l.key(clusterCA),
-			// There is one, and the lease of its predecessor would expire after 15 seconds.
+			// There is a single instance, and the lease of its predecessor would expire after 15 seconds.
 			"--leader-elect=false",
 			// The default of 20 requests per second would slow down tests.
 			"--kube-api-qps=500", "--kube-api-burst=1000",
-			// There is no other node. After a crash of the kubelet, or on a busy or suspended
-			// machine, running pods stay in Services.
+			// There is no other node. Running pods stay in Services after a crash of the
+			// kubelet, or on a busy or suspended machine.
 			"--node-monitor-grace-period=5m",
 			// The default of 15 seconds is for thousands of autoscalers.
 			"--horizontal-pod-autoscaler-sync-period=1s",
@@ -207,7 +209,7 @@ func (p *plan) kubeScheduler() spec {
 	}
 }
 
-// kwok answers for the simulated nodes, and for no others.
+// kwok manages the simulated nodes, and no others.
 func (p *plan) kwok() spec {
 	port := p.settings.Ports.Kwok
 	address := loopback(port)
@@ -225,12 +227,12 @@ func (p *plan) kwok() spec {
 	}
 }
 
-// websiteAPIServer is the product. Further ones differ by name and port.
+// websiteAPIServer is the product. Further servers differ by name and port.
 func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 	args := append(append(p.client(websiteAPIServer), p.server(websiteAPIServer, port)...),
 		// The watches of kube-apiserver do not end; the default limit is a minute.
 		"--shutdown-watch-termination-grace-period=2s")
-	// A list of etcd servers would be added to ours, not replace them.
+	// A list of etcd servers would extend the default, not replace it.
 	if !slices.ContainsFunc(extra, func(arg string) bool {
 		return strings.HasPrefix(arg, "--etcd-servers=") || strings.HasPrefix(arg, "--data-dir=")
 	}) {
@@ -251,10 +253,10 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 	}
 }
 
-// websiteController is the product. Further ones differ by name and port.
+// websiteController is the product. Further controllers differ by name and port.
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
-	// The addresses of simulated pods do not exist.
+	// Simulated pods have no reachable addresses.
 	args = append(args, "--commit-observation=None")
 	return spec{
 		name: name, path: p.product(websiteController),

@@ -27,12 +27,12 @@ const (
 // Names of identities; each has a kubeconfig of that name.
 const (
 	adminUser = "admin"
-	// frontProxyUser is the only name website-apiserver accepts as a proxy.
+	// frontProxyUser is the only name that website-apiserver accepts as a proxy.
 	frontProxyUser = "front-proxy-client"
 	mastersGroup   = "system:masters"
 )
 
-// websiteNamespace is where artifacts/rbac puts the ServiceAccounts.
+// websiteNamespace is the namespace of the ServiceAccounts in artifacts/rbac.
 const websiteNamespace = "website-system"
 
 // identities are the users of the components.
@@ -56,20 +56,20 @@ func serviceAccountGroups(namespace string) []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
 }
 
-// serviceIP is the first address of serviceRange, which is kube-apiserver's own Service.
+// serviceIP is the first address of serviceRange, the address of kube-apiserver's own Service.
 const (
 	serviceRange = "10.96.0.0/16"
 	serviceIP    = "10.96.0.1"
 )
 
-// credentials are what this package itself uses; everything else is in files.
+// credentials are used by this package itself; all others are in files.
 type credentials struct {
 	cluster, frontProxy, etcd      *keyPair
 	admin, etcdClient, proxyClient *keyPair
 }
 
-// makeCredentials makes the certificates of a cluster, and its CAs and the key of tokens unless it has
-// them: pods and the developer's kubeconfig outlive a start. host is the address of kube-apiserver
+// makeCredentials makes the certificates of a cluster, and its CAs and the key of tokens unless they
+// exist: pods and the developer's kubeconfig outlive a start. host is the address of kube-apiserver
 // for a real node, or empty.
 func makeCredentials(l layout, host string) error {
 	cas := map[string]*keyPair{}
@@ -95,7 +95,7 @@ func makeCredentials(l layout, host string) error {
 		kubeAPIServer:         {clusterCA, apiServer},
 		kubeControllerManager: {clusterCA, local()},
 		kubeScheduler:         {clusterCA, local()},
-		// kube-apiserver verifies the name of the Service, wherever it leads.
+		// kube-apiserver verifies the name of the Service, whatever its address.
 		websiteAPIServer:  {clusterCA, local(websiteAPIServer + "." + websiteNamespace + ".svc")},
 		websiteController: {clusterCA, local()},
 		etcd:              {etcdCA, member},
@@ -122,7 +122,7 @@ type signedLeaf struct {
 // clientOf names the client certificate of a component.
 func clientOf(component string) string { return component + "-client" }
 
-// loadCredentials reads what makeCredentials has made.
+// loadCredentials reads the files of makeCredentials.
 func loadCredentials(l layout) (*credentials, error) {
 	var c credentials
 	for name, pair := range map[string]**keyPair{
@@ -172,8 +172,8 @@ func (c *credentials) writeKubeconfigs(l layout, apiServerPort int) error {
 	return nil
 }
 
-// restConfig is a client of kube-apiserver with this certificate and no rate limit: the
-// server has its own.
+// restConfig returns a client configuration for kube-apiserver with this certificate
+// and without a rate limit: the server has its own.
 func (c *credentials) restConfig(pair *keyPair, apiServerPort int) *rest.Config {
 	return c.restConfigAt(pair, httpsURL(apiServerPort))
 }
@@ -191,9 +191,9 @@ func (c *credentials) restConfigAt(pair *keyPair, url string) *rest.Config {
 	}
 }
 
-// writeKubeconfig writes a client configuration as a file that needs no other files.
+// writeKubeconfig writes a self-contained client configuration.
 func writeKubeconfig(path string, config *rest.Config, user string) error {
-	user = strings.ReplaceAll(user, ":", "-") // a mere label inside the file
+	user = strings.ReplaceAll(user, ":", "-") // the name is only a label inside the file
 	const cluster = "devcluster"
 	file := clientcmdapi.NewConfig()
 	file.Clusters[cluster] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}

@@ -9,14 +9,14 @@ const (
 	coreDNS       = "coredns"
 	coreDNSModule = "hack/coredns"
 	corefile      = "Corefile"
-	// clusterDomain is that of the names of Services and pods.
+	// clusterDomain is the domain of the names of Services and pods.
 	clusterDomain = "cluster.local"
-	// coreDNSReadyPort is beside that of DNS.
+	// coreDNSReadyPort differs from the port of DNS.
 	coreDNSReadyPort = "8181"
 )
 
-// corefileTemplate has CoreDNS answer what pods ask. Hosts lead to the node, where the Gateway is if
-// there is one. Other names do not exist, as pods reach nothing outside by name.
+// corefileTemplate configures CoreDNS for the queries of pods. Hosts resolve to the node, where the
+// Gateway is, if any. Other names do not exist, as pods have no external network by name.
 const corefileTemplate = `.:53 {
     bind {{.Host}}
     errors

@@ -7,10 +7,10 @@
 // simulated node, they run beside the cluster.
 //
 // With a simulated node, it requires Go and git, but neither root nor a network beyond the
-// Go module proxy. All programs are built from source: those of Kubernetes and containerd
-// from the Go modules hack/kubernetes, hack/kwok and hack/containerd, once per user
-// (Options.CacheDir), those of this repository from the checkout. They listen on 127.0.0.1
-// and keep their state in one directory (Options.Dir).
+// Go module proxy. All programs are built from source: Kubernetes, kwok and containerd from
+// the Go modules hack/kubernetes, hack/kwok and hack/containerd, once per user
+// (Options.CacheDir), and this repository's from the checkout. They listen on 127.0.0.1 and
+// keep their state in one directory (Options.Dir).
 //
 // A real node (NodeReal; Linux, root) also requires runc and nftables, which are installed
 // on Debian. It has its own network, mount and PID namespaces (package node), which the
@@ -26,7 +26,8 @@
 //   - The default StorageClass has one volume, a directory of the node.
 //
 // Other images are pulled if a registry is reachable. Otherwise they are built from Debian
-// packages (package image), that of git-sync with git and ssh only, and with a stand-in for pause.
+// packages (package image): the image of git-sync has git and ssh only, and a stand-in
+// replaces pause.
 //
 // "make up" starts a cluster that outlives the command (Options.Detached), on fixed ports.
 // Tests start a cluster on free ports, whose processes end with the test binary, even if

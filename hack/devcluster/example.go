@@ -41,7 +41,7 @@ func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
 	return c.openExample(ctx, example.GetNamespace(), example.GetName(), existed)
 }
 
-// example is the Website to create and where it is from.
+// example returns the Website to create and a description of its source.
 func (c *Cluster) example(ctx context.Context) (website *unstructured.Unstructured, how string, err error) {
 	if c.plan.options.Node == NodeReal {
 		website, err := c.ownExample(ctx)
@@ -66,7 +66,7 @@ func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstru
 	if err != nil {
 		return false, err
 	}
-	// The example is of the first version on purpose; that it is deprecated is no news here.
+	// The example has the first version on purpose, so its deprecation warning is suppressed.
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

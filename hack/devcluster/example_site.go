@@ -25,8 +25,8 @@ const (
 	exampleDeployment = "example-website"
 )
 
-// ownExample is a Website whose repository is on the cluster's own git server. Content
-// that its user has pushed stays.
+// ownExample returns a Website with a repository on the cluster's own git server.
+// Commits that its user has pushed are kept.
 func (c *Cluster) ownExample(ctx context.Context) (*unstructured.Unstructured, error) {
 	branch := filepath.Join(c.GitRepositoryPath(exampleRepository), "refs", "heads")
 	if branches, err := os.ReadDir(branch); err != nil || len(branches) == 0 {
@@ -60,8 +60,8 @@ func (c *Cluster) ownExample(ctx context.Context) (*unstructured.Unstructured, e
 	}}, nil
 }
 
-// NodePortURL is where this machine reaches the first port of a Service of type NodePort,
-// with a slash at the end. It needs a real node.
+// NodePortURL returns the URL on this machine of the first port of a Service of type
+// NodePort, with a slash at the end. It needs a real node.
 func (c *Cluster) NodePortURL(ctx context.Context, namespace, service string) (string, error) {
 	config, err := c.AdminConfig()
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Cluster) NodePortURL(ctx context.Context, namespace, service string) (s
 }
 
 // openExample fetches the example's page as its user will: by its host at the Gateway, if it has
-// one, or through its NodePort. Of a Website that existed, any answer will do.
+// one, or through its NodePort. Any response is accepted for a Website that existed before.
 func (c *Cluster) openExample(ctx context.Context, namespace, name string, existed bool) (string, error) {
 	stdout, stderr, err := c.Kubectl(ctx, "get", "website", name, "--namespace="+namespace, "--output=json")
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Cluster) openExample(ctx context.Context, namespace, name string, exist
 	if err != nil {
 		return "", step.failed(err)
 	}
-	// What leads to the pod may see that it is ready later than this package.
+	// kube-proxy or the Gateway may receive the readiness of the pod later than this package.
 	client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
 	err = c.await(ctx, url+" to be served", DefaultReadyTimeout, func(ctx context.Context) error {
 		err := get(ctx, client, url)

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// HostDomain is the domain of the hosts that the Gateway serves, and that pods find by DNS.
-	// No name of it exists outside (RFC 6761).
+	// HostDomain is the domain of the hosts that the Gateway serves, and that pods resolve by
+	// DNS. No name of it exists outside (RFC 6761).
 	HostDomain = "example.test"
-	// GatewayNamespace and GatewayName are those of the Gateway.
+	// GatewayNamespace and GatewayName identify the Gateway.
 	GatewayNamespace, GatewayName = "gateway", "public"
 	// gatewayCertificate is the certificate of its listener for HTTPS, and the name of the Secret.
 	gatewayCertificate = "gateway"
@@ -25,8 +25,8 @@ const (
 	exampleHost = "www." + HostDomain
 )
 
-// gatewayObjects are the Gateway and what it takes. It allows no ListenerSets, which Traefik does
-// not know.
+// gatewayObjects are the Gateway and its dependencies. It allows no ListenerSets, which Traefik
+// does not support.
 var gatewayObjects = template.Must(template.New("gateway").Parse(`
 apiVersion: v1
 kind: Namespace
@@ -56,8 +56,8 @@ spec:
       tls: {certificateRefs: [{name: {{.Certificate}}}]}
 `))
 
-// SitesCA is the path of the certificate of the CA that signs those of hosts, as PEM. Browsers of
-// the developer have to trust it.
+// SitesCA is the path of the certificate of the CA that signs the hosts' certificates, as PEM.
+// The developer's browsers must trust it.
 func (c *Cluster) SitesCA() string { return c.plan.layout.cert(clusterCA) }
 
 // NewHostCertificate returns a certificate and its key, as PEM, which the CA of SitesCA has signed.
@@ -69,7 +69,8 @@ func (c *Cluster) NewHostCertificate(hosts ...string) (certificate, key []byte, 
 	return pair.certPEM, pair.keyPEM, nil
 }
 
-// ThroughGateway has all connections lead to the Gateway, whose certificates are trusted.
+// ThroughGateway directs all connections of a transport to the Gateway, and trusts
+// its certificates.
 func (c *Cluster) ThroughGateway(transport *http.Transport) error {
 	ca, err := os.ReadFile(c.SitesCA())
 	if err != nil {

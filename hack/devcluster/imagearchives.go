@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// imageFormat is part of the cache's key. Change it with how images are made.
+	// imageFormat is part of the cache's key. Increase it with changes of this code.
 	imageFormat = "2"
-	// archiveAge is how long an archive stays in the cache that no cluster imports.
+	// archiveAge is the time after which an unused archive is removed from the cache.
 	archiveAge = 30 * 24 * time.Hour
 	// imagesCommand builds the images of the product.
 	imagesCommand = "images"
 )
 
-// archive is the path of the image's archive in the cache, named by all it is made from.
-// The versions of Debian packages are not part of the name: finding the current ones would
-// require the network at every start.
+// archive returns the path of the image's archive in the cache, named by a hash of its
+// inputs. The versions of Debian packages are not part of the name: finding the current
+// ones would require the network at every start.
 func (r recipe) archive(p *plan) (string, error) {
 	var inputs []string
 	if r.given != "" {
@@ -67,7 +67,7 @@ func pruneArchives(used string, now time.Time) error {
 		return fmt.Errorf("listing the cached images: %w", err)
 	}
 	for _, archive := range archives {
-		// One that is gone was removed by another command.
+		// A missing archive was removed by another command.
 		info, err := os.Stat(archive)
 		if err != nil || now.Sub(info.ModTime()) < archiveAge {
 			continue
@@ -98,7 +98,7 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 	layer := image.NewLayer()
 	if len(r.packages) > 0 {
 		layer.MergeUsr()
-		say("fetching Debian's " + strings.Join(r.packages, ", ") + " and what it needs")
+		say("fetching Debian's " + strings.Join(r.packages, ", ") + " and dependencies")
 		files, err := image.DownloadDebian(ctx, node.Apt, filepath.Dir(out), r.packages...)
 		if err != nil {
 			return fmt.Errorf("%w: neither an image registry nor Debian packages, from which images are built, can be "+
@@ -142,7 +142,7 @@ func (r recipe) makeProduct(ctx context.Context, p *plan, out string) error {
 	return nil
 }
 
-// accounts are the lines of /etc/passwd or /etc/group.
+// accounts returns the lines of /etc/passwd or /etc/group.
 func accounts(first string, more []string) []byte {
 	return []byte(strings.Join(append([]string{first}, more...), "\n") + "\n")
 }

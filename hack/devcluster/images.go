@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/images"
 )
 
-// The images of a real node besides those of the product: the defaults of website-controller,
-// and the one that holds the namespaces of every pod.
+// These are the images of a real node besides the product's: the defaults of
+// website-controller, and the image that holds the namespaces of every pod.
 const (
 	nginxImage   = images.Nginx
 	gitSyncImage = images.GitSync
@@ -22,33 +22,33 @@ const (
 )
 
 const (
-	// How long a registry may take to accept a connection.
+	// registryTimeout is the time limit of a connection to a registry.
 	registryTimeout = 3 * time.Second
-	// How long pulling one image may take before it is made instead.
+	// pullTimeout is the time limit of pulling one image, which is built afterwards.
 	pullTimeout = 5 * time.Minute
-	// imageNamespace is where containerd keeps what the kubelet uses.
+	// imageNamespace is the namespace of the kubelet's images in containerd.
 	imageNamespace = "k8s.io"
 	standInLabel   = "io.kubesites.stand-in"
 	// archiveLabel is containerd's label with the archive that an image was imported from.
 	archiveLabel = "io.kubesites.archive"
 )
 
-// recipe says how to make an image.
+// recipe describes how to make an image.
 type recipe struct {
 	name string
-	// local images exist nowhere else.
+	// local is set for images that no registry has.
 	local bool
-	// packages are Debian's, whose dependencies come along.
+	// packages are Debian packages, which are installed with their dependencies.
 	packages []string
-	// program of this repository that is put at the root.
+	// program is a program of this repository that is put at the root.
 	program string
-	// product images are those that users get: hack/images makes them.
+	// product is set for images that hack/images makes for users.
 	product bool
 	config  v1.Config
 	// passwd and group are further lines of those files.
 	passwd, group []string
 	what          string
-	// given is a file with the image, if there is one.
+	// given is a file with the image, if any.
 	given string
 }
 
@@ -76,7 +76,7 @@ var recipes = []recipe{
 		},
 	},
 	{
-		// The agent runs git and ssh of this image, and nothing else of git-sync.
+		// The agent uses only git and ssh of this image.
 		name: gitSyncImage, packages: append([]string{"git", "openssh-client"}, shell...), what: "Debian's git and ssh",
 		passwd: []string{"git-sync:x:65533:65533:git-sync:/tmp:/usr/sbin/nologin"}, group: []string{"git-sync:x:65533:"},
 		config: v1.Config{
@@ -142,7 +142,7 @@ func (c *Cluster) provideImage(ctx context.Context, r recipe, step *step) (how s
 		return "", err
 	}
 	step.set("importing %s", r.what)
-	// With its label in one command, as without it the image counts as pulled.
+	// The label is set by the same command, as an unlabelled image counts as pulled.
 	if _, err := c.ctr(ctx, "images", "import", "--no-unpack", "--label="+from, archive); err != nil {
 		return "", err
 	}

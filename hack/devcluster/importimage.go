@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 )
 
-// ImportImage imports an archive of an image into the real node, under the name that the
-// archive has, in place of an image of that name.
+// ImportImage imports an archive of an image into the real node, under the name in the
+// archive, and replaces an image of that name.
 func (c *Cluster) ImportImage(ctx context.Context, archive string) error {
 	if _, err := c.ctr(ctx, "images", "import", "--no-unpack", archive); err != nil {
 		return fmt.Errorf("importing an image: %w", err)

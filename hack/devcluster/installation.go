@@ -19,18 +19,18 @@ import (
 const (
 	// programLabel is the label of the pods of a program, see artifacts/base.
 	programLabel = "app.kubernetes.io/name"
-	// installationTimeout covers images that are unpacked, and former pods that shut down.
+	// installationTimeout allows for unpacking images, and for the shutdown of former pods.
 	installationTimeout = 4 * time.Minute
 )
 
-// workloads are what runs the programs of the installation, by their names.
+// workloads are the workloads of the installation's programs, by their names.
 var workloads = []struct{ name, kind string }{
 	{websiteAPIServer, "StatefulSet"},
 	{websiteController, "Deployment"},
 }
 
 // install installs the product on a real node as its users do, from artifacts/default, and
-// waits until the API is served and the programs are of the current images.
+// waits until the API is served and the pods have the current images.
 func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, registration aggregator.Interface) error {
 	step := c.progress.step("installation")
 	archives, err := c.plan.productArchives()
@@ -69,7 +69,7 @@ func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, regi
 	return nil
 }
 
-// controllerFlags are those that website-controller has besides the ones of artifacts.
+// controllerFlags returns the flags of website-controller besides those in artifacts.
 func (p *plan) controllerFlags() []string {
 	if !p.options.Gateway {
 		return nil
@@ -77,8 +77,8 @@ func (p *plan) controllerFlags() []string {
 	return []string{"--default-gateway=" + GatewayNamespace + "/" + GatewayName}
 }
 
-// productArchives are the names of the archives of the programs' images. Each names all that
-// the image is made from.
+// productArchives returns the names of the archives of the programs' images. Each is a hash
+// of the image's inputs.
 func (p *plan) productArchives() (map[string]string, error) {
 	archives := map[string]string{}
 	for _, r := range recipes {
@@ -94,9 +94,9 @@ func (p *plan) productArchives() (map[string]string, error) {
 	return archives, nil
 }
 
-// writeInstallation writes an overlay of artifacts/default. It names the archives of the
-// images in the pods' annotations, because the tag of an image that was built again is the
-// same: another archive makes another pod. Flags are added to those of website-controller.
+// writeInstallation writes an overlay of artifacts/default. It writes the names of the
+// image archives into the pods' annotations, because a rebuilt image has the same tag:
+// another archive results in another pod. Flags are appended to website-controller's.
 func writeInstallation(l layout, repo string, archives map[string]string, controllerFlags []string) error {
 	directory, err := filepath.EvalSymlinks(l.dir)
 	if err == nil {
@@ -150,7 +150,7 @@ func writeInstallation(l layout, repo string, archives map[string]string, contro
 	return writeFile(filepath.Join(l.installation(), "kustomization.yaml"), append(data, '\n'), 0o600)
 }
 
-// rolledOut returns an error until the pods of the installation are ready, and those of
+// rolledOut returns an error until the pods of the installation are ready, and pods of
 // former templates are gone.
 func rolledOut(ctx context.Context, client kubernetes.Interface) error {
 	server, err := client.AppsV1().StatefulSets(websiteNamespace).Get(ctx, websiteAPIServer, metav1.GetOptions{})
@@ -172,7 +172,7 @@ func rolledOut(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// notRolledOut says what the pods of a program wait for.
+// notRolledOut describes the state of a program's pods.
 func notRolledOut(ctx context.Context, client kubernetes.Interface, program string) error {
 	pods, err := podsOf(ctx, client, program)
 	if err != nil {
@@ -195,7 +195,7 @@ func podsOf(ctx context.Context, client kubernetes.Interface, program string) ([
 	return pods.Items, nil
 }
 
-// podWaits says why a pod is not ready, or "".
+// podWaits returns the reason why a pod is not ready, or "".
 func podWaits(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		waiting, last := status.State.Waiting, status.LastTerminationState.Terminated

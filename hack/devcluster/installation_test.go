@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestInstallation: another image of a program makes another pod of it.
+// TestInstallation: another image of a program results in another pod.
 func TestInstallation(t *testing.T) {
 	repo := t.TempDir()
 	artifacts := filepath.Join(repo, "artifacts", "default")
 	if err := os.MkdirAll(artifacts, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// A checkout may be reached through a link.
+	// A checkout may be reached through a symbolic link.
 	link := filepath.Join(t.TempDir(), "checkout")
 	if err := os.Symlink(repo, link); err != nil {
 		t.Fatal(err)
@@ -127,11 +127,11 @@ func TestPodWaits(t *testing.T) {
 	}
 }
 
-// TestModeStays: with another kind of node Websites would be in another store.
+// TestModeStays: another kind of node would have another store of Websites.
 func TestModeStays(t *testing.T) {
 	l := newLayout(t)
 	var s settings
-	// What was chosen for a start that has not begun may change.
+	// The choice may change until the cluster has started.
 	for _, mode := range []NodeMode{NodeSimulated, NodeReal} {
 		if err := errors.Join(s.chooseMode(l, mode), s.chooseStore(l, mode == NodeSimulated)); err != nil {
 			t.Errorf("not started, then %s: %v", mode, err)
@@ -154,7 +154,7 @@ func TestModeStays(t *testing.T) {
 			t.Errorf("embedded etcd, then external %t: %v", external, err)
 		}
 	}
-	// A version that recorded no mode ran the programs beside the cluster.
+	// Earlier versions recorded no mode and ran the programs beside the cluster.
 	for mode, ok := range map[NodeMode]bool{NodeReal: false, NodeSimulated: true} {
 		s.Mode = ""
 		if err := s.chooseMode(l, mode); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "make down") {

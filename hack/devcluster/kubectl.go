@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// KubectlOptions changes how Cluster.KubectlWith runs kubectl. The zero value is what
-// Cluster.Kubectl does.
+// KubectlOptions changes how Cluster.KubectlWith runs kubectl. The zero value
+// equals Cluster.Kubectl.
 type KubectlOptions struct {
 	// Kubeconfig is the client configuration. Default: Cluster.Kubeconfig.
 	Kubeconfig string
-	// Stdin is what "-f -" reads. Default: nothing.
+	// Stdin is the input of "-f -". Default: empty.
 	Stdin io.Reader
 	// Dir is the working directory. Default: the caller's.
 	Dir string
@@ -24,9 +24,9 @@ type KubectlOptions struct {
 	Env []string
 }
 
-// Kubectl runs the kubectl of the cluster's version as a user who may do everything and
-// returns what it printed. The error of a failing command says how it ended; why is in
-// stderr.
+// Kubectl runs the kubectl of the cluster's version as the administrator and returns
+// its output. The error of a failing command contains its exit status; stderr has
+// the reason.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	return c.KubectlWith(ctx, KubectlOptions{}, args...)
 }
@@ -38,8 +38,8 @@ func (c *Cluster) KubectlWith(ctx context.Context, o KubectlOptions, args ...str
 		o.Kubeconfig = c.Kubeconfig()
 	}
 	cmd := exec.CommandContext(ctx, c.KubectlPath(), args...)
-	// kubectl keeps what it discovered in files named after the server's address, for
-	// hours: those of the user may come from another cluster at the same address.
+	// kubectl caches discovery for hours in files named after the server's address:
+	// the user's cache may come from another cluster at the same address.
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+o.Kubeconfig,
 		"KUBECACHEDIR="+c.plan.layout.kubectlCache())

@@ -12,7 +12,7 @@ import (
 )
 
 // kubernetesModuleOf returns the directory of the module that builds a version of Kubernetes:
-// hack/kubernetes, or for another version one in the cache.
+// hack/kubernetes, or for another version a module in the cache.
 func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cacheDir string,
 	p *progress) (string, error) {
 	if version == "" {
@@ -25,7 +25,7 @@ func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cach
 	if required, err := m.version("k8s.io/kubernetes"); err != nil || required == version {
 		return kubernetesModule, err
 	}
-	// The last part of the path names the programs in the cache.
+	// The last element of the path is the name of the programs in the cache.
 	dir := filepath.Join(cacheDir, "modules", version, filepath.Base(kubernetesModule))
 	if isFile(filepath.Join(dir, "go.mod")) {
 		return dir, nil
@@ -38,8 +38,8 @@ func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cach
 	return dir, nil
 }
 
-// writeKubernetesModule writes a module with everything that the control plane is built from
-// into a new directory.
+// writeKubernetesModule writes a module with all dependencies of the control plane into a
+// new directory.
 func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("creating the directory of the module: %w", err)
@@ -55,7 +55,7 @@ func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, d
 	}
 	var download struct{ GoMod string }
 	if err := json.Unmarshal([]byte(out), &download); err != nil {
-		return fmt.Errorf("reading what go mod download printed: %w", err)
+		return fmt.Errorf("reading the output of go mod download: %w", err)
 	}
 	goMod, err := os.ReadFile(download.GoMod)
 	if err != nil {
@@ -86,19 +86,19 @@ func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, d
 			return err
 		}
 	}
-	// It adds what is missing in go.mod and go.sum.
+	// It completes go.mod and go.sum.
 	if _, err := output(ctx, temp, "go", "list", "-mod=mod", "-deps", "."); err != nil {
 		return fmt.Errorf("downloading the modules that k8s.io/kubernetes requires: %w", err)
 	}
-	// Another process may have made the same.
+	// Another process may have created it meanwhile.
 	if err := os.Rename(temp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("naming the module: %w", err)
 	}
 	return nil
 }
 
-// stagingReplacements are arguments of go mod edit. The go.mod of k8s.io/kubernetes replaces
-// modules by directories beside it, which are published as modules of their own.
+// stagingReplacements returns arguments of go mod edit. The go.mod of k8s.io/kubernetes
+// replaces modules by directories beside it, which are published as modules of their own.
 func stagingReplacements(m module, version string) (edits []string) {
 	published := "v0." + strings.TrimPrefix(version, "v1.")
 	for _, r := range m.Replace {

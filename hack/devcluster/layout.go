@@ -65,10 +65,10 @@ func (l layout) make() error {
 	return nil
 }
 
-// remove deletes what make and the components created, and nothing else: the user named the
+// remove deletes only the files that make and the components created: the user named the
 // directory, which may contain other files. The lock file is last.
 func (l layout) remove() error {
-	// Damaged ones do not keep the rest: they only name a directory outside of this one.
+	// Damaged settings do not prevent the removal: they only name a directory outside of this one.
 	s, err := loadSettings(l)
 	if err != nil && !errors.Is(err, errDamaged) {
 		return err
@@ -86,15 +86,15 @@ func (l layout) remove() error {
 			return fmt.Errorf("removing the cluster's state: %w", err)
 		}
 	}
-	// Fails, as it should, if the directory contains other files.
+	// This fails, as it should, if the directory contains other files.
 	_ = os.Remove(l.dir)
 	return nil
 }
 
-// websiteDataName is the directory of website-apiserver's store. Short, see maxDataDirLength.
+// websiteDataName is the directory of website-apiserver's store. It is short, see maxDataDirLength.
 const websiteDataName = "w"
 
-// settings are the choices that a later Up in the same directory has to repeat.
+// settings are the choices that a later Up in the same directory must repeat.
 type settings struct {
 	Ports Ports `json:"ports"`
 	// WebsiteData is the data directory of website-apiserver.
@@ -107,13 +107,13 @@ type settings struct {
 	Gateway bool `json:"gateway,omitempty"`
 	// KubernetesGOGC is Options.KubernetesGOGC.
 	KubernetesGOGC int `json:"kubernetesGOGC,omitempty"`
-	// Programs are the paths of the programs besides those of the product.
+	// Programs are the paths of the programs that are not part of the product.
 	Programs programs `json:"programs,omitempty"`
-	// Node are the addresses of the real node; zero if there never was one.
+	// Node are the addresses of the real node; zero without one.
 	Node node.Addresses `json:"node,omitzero"`
 }
 
-// errDamaged is returned for settings that were not written as a whole.
+// errDamaged is returned for incomplete settings.
 var errDamaged = errors.New("it is damaged, run \"make down\"")
 
 // loadSettings returns zero settings if the directory has none.
@@ -140,18 +140,18 @@ func (s settings) save(l layout) error {
 	return writeFile(l.settings(), append(data, '\n'), 0o600)
 }
 
-// startedMode is the kind of node that the cluster was started with, or empty: what was chosen for a start
-// that has not begun may change.
+// startedMode returns the kind of node with which the cluster was started, or empty: the choice may change
+// until then.
 func (s *settings) startedMode(l layout) NodeMode {
 	if !isDirectory(filepath.Join(l.etcdData(), "member")) {
 		return ""
 	}
-	// A version that did not record it ran the programs beside the cluster.
+	// Earlier versions did not record it and ran the programs beside the cluster.
 	return cmp.Or(s.Mode, NodeSimulated)
 }
 
-// chooseMode records the kind of node. With another one than before, Websites would be in
-// another store, and the children that are there without their owners.
+// chooseMode records the kind of node. Another kind would have another store of Websites,
+// and existing children would lose their owners.
 func (s *settings) chooseMode(l layout, mode NodeMode) error {
 	before := s.startedMode(l)
 	if before != "" && before != mode {
@@ -162,7 +162,7 @@ func (s *settings) chooseMode(l layout, mode NodeMode) error {
 	return s.save(l)
 }
 
-// chooseStore records where Websites are stored. Those of the other store would be unknown to the server.
+// chooseStore records the store of Websites. Websites of the other store would not be served.
 func (s *settings) chooseStore(l layout, external bool) error {
 	if s.startedMode(l) != "" && s.ExternalEtcd != external {
 		return fmt.Errorf("the cluster in %s was started with --external-etcd=%t, and stores Websites there: run \"make "+

@@ -23,8 +23,8 @@ func tryLock(path string) (*fileutil.LockedFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
-		// The previous holder may have removed the file between our open and our lock
-		// ("make down" removes the whole directory): such a lock excludes no one else.
+		// The previous holder may have removed the file between open and lock ("make
+		// down" removes the whole directory): such a lock excludes no other process.
 		ours, err := lock.Stat()
 		if err == nil {
 			if there, err := os.Stat(path); err == nil && os.SameFile(ours, there) {
@@ -66,7 +66,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	}
 	defer func() { _ = os.Remove(temp.Name()) }()
 	_, err = temp.Write(data)
-	// Without Sync, a file that was renamed can be empty after a power failure.
+	// Without Sync, a renamed file can be empty after a power failure.
 	if err := errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

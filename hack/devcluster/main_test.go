@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The test binary plays the components: started with one of these as its first argument
-// it behaves like one and runs no tests.
+// The test binary runs as a component if its first argument is one of these, and runs
+// no tests.
 const (
 	roleRuns      = "role-runs"     // runs until SIGTERM
 	roleStubborn  = "role-stubborn" // ignores SIGTERM
@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// waitForSignal writes the file named by the second argument, if any, once a signal no
-// longer ends the program by itself.
+// waitForSignal writes the file named by the second argument, if any, once the signal
+// is handled.
 func waitForSignal() {
 	ch := make(chan os.Signal, 1)
 	if signal.Ignored(syscall.SIGTERM) {
@@ -75,7 +75,7 @@ func newTestProcess(l layout, name string, args ...string) *Process {
 	}
 }
 
-// newLayout makes a state directory and ends what a failed test left running in it.
+// newLayout makes a state directory, and ends the processes that a failed test left in it.
 func newLayout(t *testing.T) layout {
 	t.Helper()
 	l := layout{dir: filepath.Join(t.TempDir(), "state")}

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// The annotation that makes kwok answer for a node.
+	// The annotation makes kwok manage a node.
 	simulatedAnnotation, simulatedValue = "kwok.x-k8s.io/node", "fake"
 	simulatedNode                       = "simulated-0"
-	// Made up, so that status and endpoints look like real ones.
+	// These are invented, so that status and endpoints look like real ones.
 	simulatedAddress, simulatedPods = "192.0.2.2", "10.128.0.0/17"
-	// fieldManager owns what this package applies.
+	// fieldManager is the field manager of this package.
 	fieldManager = "devcluster"
 )
 
@@ -48,7 +48,7 @@ func allowKubeletAPI(ctx context.Context, client kubernetes.Interface) error {
 
 // applySimulatedNode creates the simulated node.
 func applySimulatedNode(ctx context.Context, client kubernetes.Interface) error {
-	// More than any test takes.
+	// The capacity exceeds the needs of every test.
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Pi"), corev1.ResourcePods: resource.MustParse("1M"),
@@ -69,14 +69,14 @@ func applySimulatedNode(ctx context.Context, client kubernetes.Interface) error 
 	if _, err := client.CoreV1().Nodes().Apply(ctx, node, options); err != nil {
 		return fmt.Errorf("applying node %s: %w", simulatedNode, err)
 	}
-	// The status of a node that was there before.
+	// The node may have an earlier status.
 	if _, err := client.CoreV1().Nodes().ApplyStatus(ctx, node, options); err != nil {
 		return fmt.Errorf("applying the status of node %s: %w", simulatedNode, err)
 	}
 	return nil
 }
 
-// nodeIsReady returns an error that says why the node takes no pods.
+// nodeIsReady returns an error with the reason why the node takes no pods.
 func nodeIsReady(ctx context.Context, client kubernetes.Interface, name string) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -99,8 +99,8 @@ func nodeIsReady(ctx context.Context, client kubernetes.Interface, name string) 
 	return nil
 }
 
-// podsAdmitted fails until pods can be created: admission wants the ServiceAccount that
-// kube-controller-manager gives each namespace.
+// podsAdmitted fails until pods can be created: admission requires the ServiceAccount
+// that kube-controller-manager creates in each namespace.
 func podsAdmitted(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

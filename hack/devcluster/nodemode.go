@@ -8,8 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// ErrUnsuitable is wrapped by the error of Up if this machine does not support NodeReal; the
-// error says why. NodeSimulated may work.
+// ErrUnsuitable is wrapped by the error of Up if this machine does not support NodeReal,
+// with the reason. NodeSimulated may work.
 var ErrUnsuitable = errors.New("this machine does not support NODE=real")
 
 // resolve replaces NodeAuto by a mode that this machine supports, reports it, and installs

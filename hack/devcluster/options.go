@@ -13,10 +13,10 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultDir is where a detached cluster keeps its state, relative to the checkout.
+	// DefaultDir is the state directory of a detached cluster, relative to the checkout.
 	DefaultDir = ".devcluster"
-	// DefaultReadyTimeout is how long one component may take until it is ready.
-	// Components take seconds; the rest is for small machines under load.
+	// DefaultReadyTimeout bounds the time until one component is ready. Components
+	// take seconds; the rest is for small machines under load.
 	DefaultReadyTimeout = 2 * time.Minute
 )
 
@@ -24,8 +24,8 @@ const (
 type NodeMode string
 
 const (
-	// NodeAuto is that of the existing cluster, else NodeReal if this machine supports it,
-	// else NodeSimulated; Up reports which, and why.
+	// NodeAuto is the kind of the existing cluster, else NodeReal if this machine supports
+	// it, else NodeSimulated; Up reports the choice, and why.
 	NodeAuto NodeMode = "auto"
 	// NodeReal runs containers: kubelet, kube-proxy and containerd, in their own network
 	// namespace. It requires Linux and root. The cluster also has a git server, the only
@@ -42,17 +42,17 @@ type ImageSource string
 const (
 	// ImagesAuto pulls an image if its registry is reachable, and builds it otherwise.
 	ImagesAuto ImageSource = "auto"
-	// ImagesRegistry pulls all images except that of pause.
+	// ImagesRegistry pulls all images except pause.
 	ImagesRegistry ImageSource = "registry"
-	// ImagesDebian uses no registry: nginx is Debian's, and so are git and ssh of the image of
-	// git-sync.
+	// ImagesDebian uses no registry: nginx comes from Debian packages, and so do git and ssh
+	// of the image of git-sync.
 	ImagesDebian ImageSource = "debian"
 )
 
 // Options are the options of Up. The zero value is a complete cluster for a test.
 type Options struct {
 	// RepoDir is the checkout whose programs run. Default: the working directory or
-	// the nearest directory above it that holds go.mod and hack/kubernetes/go.mod.
+	// the nearest directory above it with go.mod and hack/kubernetes/go.mod.
 	RepoDir string
 
 	// Dir contains all state: credentials, logs, stores, and records of the running
@@ -62,23 +62,23 @@ type Options struct {
 	// Cluster.Stop removes.
 	Dir string
 
-	// CacheDir holds the Kubernetes programs between clusters and checkouts.
+	// CacheDir keeps the Kubernetes programs for all clusters and checkouts.
 	// Default: website-apiserver in os.UserCacheDir.
 	CacheDir string
 
-	// Ports are the ports on 127.0.0.1. A zero is replaced by the port the cluster in
-	// Dir had before, else by the one DefaultPorts names (Detached without FreePorts) or by a free one.
+	// Ports are the ports on 127.0.0.1. A zero is replaced by the former port of the cluster in Dir,
+	// else by the one in DefaultPorts (Detached without FreePorts) or by a free one.
 	Ports Ports
-	// FreePorts has a Detached cluster take free ports, as the others do.
+	// FreePorts makes a Detached cluster take free ports, as the others do.
 	FreePorts bool
 
 	// Detached processes outlive the caller. Otherwise they end with it: on Linux even if
 	// it is killed, elsewhere only through Cluster.Stop.
 	Detached bool
 
-	// KubernetesVersion is that of the Kubernetes programs, such as v1.34.4. One other than
-	// that of hack/kubernetes is built from a module in CacheDir, and requires NodeSimulated.
-	// Default: that of hack/kubernetes.
+	// KubernetesVersion is the version of the Kubernetes programs, such as v1.34.4. Another
+	// version than that in hack/kubernetes is built from a module in CacheDir, and requires
+	// NodeSimulated. Default: the version in hack/kubernetes.
 	KubernetesVersion string
 
 	// Progress receives one line per step, with the elapsed time. Default: none.
@@ -91,19 +91,19 @@ type Options struct {
 	Images ImageSource
 
 	// GitSyncImageArchive and NginxImageArchive are files with these images of a real node,
-	// as "docker save" writes them, in the place of what Images names.
+	// as "docker save" writes them. They take precedence over Images.
 	GitSyncImageArchive, NginxImageArchive string
 
-	// NodeDisk is how much of the disk the pods of a real node may request, in bytes. Default:
+	// NodeDisk is the disk space that the pods of a real node may request, in bytes. Default:
 	// all of it.
 	NodeDisk uint64
 
-	// SyncedEtcd has each write of etcd wait for the disk, as in production and as the etcd inside
-	// website-apiserver does. Otherwise the store of kube-apiserver need not survive a power failure.
+	// SyncedEtcd makes each write of etcd wait for the disk, as in production and in the etcd inside
+	// website-apiserver. Otherwise the store of kube-apiserver may not survive a power failure.
 	SyncedEtcd bool
 
 	// KubernetesGOGC is GOGC of the control plane. A higher one takes more memory, and less CPU time for garbage
-	// collection. Default: that of Go.
+	// collection. Default: Go's.
 	KubernetesGOGC int
 
 	// WithoutController leaves out website-controller. Cluster.StartController can
@@ -128,7 +128,7 @@ type Options struct {
 	WebsiteEtcdMembers int
 
 	// APIServers is the number of website-apiservers behind the Service. With more than
-	// one, a balancer in the calling process leads each connection to one that is ready
+	// one, a balancer in the calling process sends each connection to a ready one
 	// (Cluster.Balancer). They require ExternalEtcd, and cannot be Detached. Default: 1.
 	APIServers int
 
@@ -136,11 +136,11 @@ type Options struct {
 	APIServerArgs []string
 }
 
-// errNoGateway is for a cluster without containers.
+// errNoGateway reports that a cluster without containers has no Gateway.
 var errNoGateway = errors.New("--gateway (GATEWAY=1) requires a real node, whose pods the Gateway connects to: use " +
 	"NODE=real")
 
-// complete fills in the defaults. temporary is true if Dir was made by it.
+// complete fills in the defaults. temporary is true if it created Dir.
 func (o Options) complete() (done Options, temporary bool, err error) {
 	if o.RepoDir == "" {
 		wd, err := os.Getwd()
@@ -217,7 +217,7 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 	return o, temporary, nil
 }
 
-// checkArchives returns an error if images are given to a node that runs none.
+// checkArchives returns an error if image archives are given for a simulated node.
 func (o *Options) checkArchives() error {
 	if o.Node == NodeSimulated && (o.GitSyncImageArchive != "" || o.NginxImageArchive != "") {
 		return errors.New("--git-sync-image-archive and --nginx-image-archive are for a real node: on simulated nodes no " +

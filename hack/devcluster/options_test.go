@@ -99,7 +99,7 @@ func TestImageArchives(t *testing.T) {
 	}
 }
 
-// TestArchivesOfImages: an image that is given is another one than the one that is made.
+// TestArchivesOfImages: a given image has another archive than a built one.
 func TestArchivesOfImages(t *testing.T) {
 	p := &plan{options: Options{CacheDir: t.TempDir()}}
 	names := map[string]bool{}

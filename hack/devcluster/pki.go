@@ -22,7 +22,7 @@ import (
 
 const (
 	leafLifetime = 365 * 24 * time.Hour
-	// Clocks that differ a little must not make a fresh certificate invalid.
+	// A small clock difference must not make a fresh certificate invalid.
 	backdate = 5 * time.Minute
 )
 
@@ -33,14 +33,14 @@ type keyPair struct {
 	certPEM, keyPEM []byte
 }
 
-// leaf says what a certificate is for.
+// leaf is the purpose of a certificate.
 type leaf struct {
 	commonName    string
 	organizations []string
-	// dns and ips are where a server is reached; empty for a client.
+	// dns and ips are the names and addresses of a server; empty for a client.
 	dns []string
 	ips []net.IP
-	// client and server are what the certificate may be used for.
+	// client and server are the permitted uses of the certificate.
 	client, server bool
 }
 
@@ -123,7 +123,8 @@ func parseKeyPair(certPEM, keyPEM []byte) (*keyPair, error) {
 	return &keyPair{cert: pair.Leaf, key: key, certPEM: certPEM, keyPEM: keyPEM}, nil
 }
 
-// loadKeyPair reads a pair from the state directory. Its error wraps fs.ErrNotExist if there is none.
+// loadKeyPair reads a pair from the state directory. Its error wraps fs.ErrNotExist if it
+// is missing.
 func loadKeyPair(l layout, name string) (*keyPair, error) {
 	certPEM, err := os.ReadFile(l.cert(name))
 	if err != nil {

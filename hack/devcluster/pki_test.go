@@ -88,7 +88,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestStartAgain: pods and kubeconfigs of users outlive a start, and trust the CAs of before.
+// TestStartAgain: pods and kubeconfigs of users outlive a start, and trust the former CAs.
 func TestStartAgain(t *testing.T) {
 	l := newLayout(t)
 	newCredentials(t, l)

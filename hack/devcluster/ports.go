@@ -14,12 +14,12 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// DefaultBasePort is the first of the ports of a detached cluster. They differ from the usual
+// DefaultBasePort is the first port of a detached cluster. The ports differ from the usual
 // ports of Kubernetes and are below the ephemeral ports of Linux and macOS.
 const DefaultBasePort = 16443
 
-// Free ports for tests come from this range, which lies below that range too: a port
-// that was free a moment ago cannot become the local port of a connection.
+// Free ports for tests are chosen from this range, also below the ephemeral ports: a
+// free port cannot become the local port of a connection meanwhile.
 const (
 	firstFreePort = 20000
 	lastFreePort  = 29999
@@ -42,7 +42,7 @@ type Ports struct {
 	NodeProxy int `json:"node-proxy"`
 }
 
-// DefaultPorts are consecutive ports from base on, kube-apiserver first.
+// DefaultPorts returns consecutive ports from base on, kube-apiserver first.
 func DefaultPorts(base int) Ports {
 	var p Ports
 	for i, port := range p.all() {
@@ -73,7 +73,7 @@ func (p *Ports) all() []portField {
 	}
 }
 
-// fill replaces every zero of p by the port other has for that use.
+// fill replaces every zero of p by the port of the same use in other.
 func (p *Ports) fill(other Ports) {
 	from := other.all()
 	for i, port := range p.all() {
@@ -83,7 +83,7 @@ func (p *Ports) fill(other Ports) {
 	}
 }
 
-// validate finds ports that cannot be listened on or are chosen twice.
+// validate rejects invalid and duplicate ports.
 func (p *Ports) validate() error {
 	taken := map[int]string{}
 	for _, port := range p.all() {
@@ -98,8 +98,8 @@ func (p *Ports) validate() error {
 	return nil
 }
 
-// reservations keep chosen ports from other test binaries of the same user, between
-// the moment a port is found free and the moment a component listens on it.
+// reservations keep chosen ports from other test binaries of the same user, from
+// their choice until a component listens on them.
 type reservations struct {
 	dir   string
 	mu    sync.Mutex
@@ -112,7 +112,7 @@ func newReservations() *reservations {
 
 // next finds a free port and holds it until release.
 func (r *reservations) next() (int, error) {
-	// Starting anywhere keeps parallel test binaries from walking the same ports.
+	// The random start keeps parallel test binaries from trying the same ports.
 	const count = lastFreePort - firstFreePort + 1
 	start := rand.IntN(count)
 	for i := range count {
@@ -186,7 +186,7 @@ type PortInUseError struct {
 	Holder string
 }
 
-// Error names the component, the port and who has it, and says what to change.
+// Error names the component, the port and its holder, and the remedy.
 func (e *PortInUseError) Error() string {
 	holder := e.Holder
 	if holder == "" {

@@ -79,7 +79,7 @@ func TestPortsOfTheUser(t *testing.T) {
 }
 
 func TestReservedPortsDiffer(t *testing.T) {
-	// Two of them stand for two test binaries that run at the same time.
+	// Two reservations simulate two concurrent test binaries.
 	a, b := newReservations(), newReservations()
 	defer a.release()
 	defer b.release()

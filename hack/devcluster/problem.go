@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// How much of a log an error message shows.
+// These bound the part of a log in an error message.
 const tailLines, tailLineLength = 12, 400
 
-// ComponentError says which component has a problem and where to read more.
+// ComponentError reports a problem of a component, and its log.
 type ComponentError struct {
 	// Component is the name of the component, such as "kube-apiserver".
 	Component string
 	// Problem continues a sentence that begins with the component's name.
 	Problem string
-	// LogFile is what the component wrote.
+	// LogFile is the path of the component's log.
 	LogFile string
-	// LogTail are the last lines it wrote since its last start.
+	// LogTail are the last lines of the log since the last start.
 	LogTail []string
 }
 
@@ -51,8 +51,8 @@ func (p *Process) problem(format string, args ...any) error {
 	}
 }
 
-// logTail returns the last lines of a log after offset. It has no error: it serves
-// messages about other errors.
+// logTail returns the last lines of a log after offset. It returns no error, as it
+// is used for messages about other errors.
 func logTail(path string, offset int64) []string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func logTail(path string, offset int64) []string {
 	}
 	lines := strings.Split(string(data), "\n")
 	if cut && len(lines) > 1 {
-		lines = lines[1:] // reading began in the middle of it
+		lines = lines[1:] // the first line is incomplete
 	}
 	lines = lines[max(0, len(lines)-tailLines):]
 	for i, line := range lines {

@@ -19,7 +19,7 @@ const (
 	processPoll = 50 * time.Millisecond
 )
 
-// spec says how to run one component.
+// spec describes how to run one component.
 type spec struct {
 	name  string
 	path  string
@@ -29,8 +29,8 @@ type spec struct {
 	env []string
 	// isolated makes it the first process of a node, in new namespaces.
 	isolated bool
-	// within returns the first process of the node that it runs in; nil: it runs on the
-	// host.
+	// within returns the first process of the node that it runs in; nil: it runs on
+	// the host.
 	within func() int
 	// ready probes the component once.
 	ready func(context.Context) error
@@ -41,7 +41,7 @@ type portUse struct {
 	number int
 }
 
-// argv are the program and its arguments.
+// argv returns the program and its arguments.
 func (p *Process) argv() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ type Process struct {
 	layout       layout
 	detached     bool
 	readyTimeout time.Duration
-	grace        time.Duration // stopGrace, unless a test is in a hurry
+	grace        time.Duration // stopGrace, except in tests
 
 	// changing is held while the process is being started or stopped.
 	changing sync.Mutex
@@ -70,11 +70,11 @@ type Process struct {
 // run is one run of a program, either our child or one started by an earlier command.
 type run struct {
 	record record
-	// over is closed when our child has ended; nil if it is not our child.
+	// over is closed when the child process has ended; nil if it is not a child process.
 	over chan struct{}
 	exit Exit
-	// intended is set once Stop or Kill has begun: the end is no crash. Guarded by
-	// Process.mu.
+	// intended is set by Stop and Kill: the end is not a crash then. Guarded
+	// by Process.mu.
 	intended bool
 }
 
@@ -90,7 +90,7 @@ func (r *run) running() bool {
 	}
 }
 
-// Exit says how a process ended.
+// Exit is the end of a process.
 type Exit struct {
 	// Code is the exit code, or -1 if a signal ended the process or it is unknown.
 	Code int
@@ -104,7 +104,7 @@ func (p *Process) Name() string { return p.spec.name }
 // Args are the program and its arguments.
 func (p *Process) Args() []string { return p.argv() }
 
-// SetExtraArgs replaces the arguments that follow those of the component, from the next
+// SetExtraArgs replaces the arguments after the component's own, from the next
 // start on.
 func (p *Process) SetExtraArgs(args ...string) {
 	p.mu.Lock()
@@ -112,14 +112,14 @@ func (p *Process) SetExtraArgs(args ...string) {
 	p.extra = slices.Clone(args)
 }
 
-// SetProgram replaces the program, such as by one of another release, from the next start on.
+// SetProgram replaces the program, such as by another release's, from the next start on.
 func (p *Process) SetProgram(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spec.path = path
 }
 
-// LogFile is the file that receives what the process writes. Restarts append to it.
+// LogFile is the path of the process's output. Restarts append to it.
 func (p *Process) LogFile() string { return p.layout.log(p.spec.name) }
 
 // PID is the process id, or 0 if the process does not run.
@@ -130,7 +130,7 @@ func (p *Process) PID() int {
 	return 0
 }
 
-// Running reports whether the process runs. It says nothing about readiness.
+// Running reports whether the process runs, ready or not.
 func (p *Process) Running() bool { return p.PID() != 0 }
 
 func (p *Process) current() *run {
@@ -148,7 +148,7 @@ func (p *Process) crashed() bool {
 	return r != nil && !intended && !r.running()
 }
 
-// adopt takes over what an earlier command started, if that still runs.
+// adopt takes over a process that an earlier command started, if it still runs.
 func (p *Process) adopt() error {
 	r, err := loadRecord(p.layout, p.spec.name)
 	if err != nil || r == nil || !r.alive() {
@@ -185,8 +185,8 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Wait waits until the process has ended and returns how, which is unknown (code -1) for a
-// process of an earlier command.
+// Wait waits until the process has ended and returns its exit, with code -1 for a process
+// of an earlier command.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	r := p.current()
 	if r == nil {

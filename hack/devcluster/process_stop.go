@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Signal sends a signal, for example SIGSTOP to let the component hang. It returns
-// os.ErrProcessDone if the process does not run.
+// Signal sends a signal, for example SIGSTOP to make the component hang. It
+// returns os.ErrProcessDone if the process does not run.
 func (p *Process) Signal(sig syscall.Signal) error {
 	r := p.current()
 	if r == nil || !r.running() {
@@ -19,7 +19,8 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return r.record.signal(sig)
 }
 
-// Kill ends the process with SIGKILL and waits for its end. Not running is not an error.
+// Kill ends the process with SIGKILL and waits for its end. It returns no error if the process does
+// not run.
 func (p *Process) Kill(ctx context.Context) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -27,7 +28,7 @@ func (p *Process) Kill(ctx context.Context) error {
 }
 
 // Stop ends the process with SIGTERM, and with SIGKILL if it does not end within 20
-// seconds, and waits for its end. Not running is not an error.
+// seconds, and waits for its end. It returns no error if the process does not run.
 func (p *Process) Stop(ctx context.Context) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -40,7 +41,7 @@ func (p *Process) stop(ctx context.Context) error {
 		grace = stopGrace
 	}
 	err := p.end(ctx, syscall.SIGTERM, grace)
-	// SIGKILL follows even if ctx has ended, so that no process is left behind.
+	// SIGKILL follows even if ctx has ended, so that no process is left running.
 	if err != nil {
 		err = p.end(context.WithoutCancel(ctx), syscall.SIGKILL, killGrace)
 	}
@@ -56,7 +57,7 @@ func (p *Process) end(ctx context.Context, sig syscall.Signal, grace time.Durati
 	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	// A process stopped with SIGSTOP does not see SIGTERM before it continues.
+	// A process stopped with SIGSTOP does not receive SIGTERM before it continues.
 	if err := p.Signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}

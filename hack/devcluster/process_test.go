@@ -50,7 +50,7 @@ func TestProcessLife(t *testing.T) {
 		t.Error("the record of an ended process is still there")
 	}
 	if err := p.Stop(ctx); err != nil {
-		t.Errorf("stopping what does not run: %v", err)
+		t.Errorf("stopping an ended process: %v", err)
 	}
 }
 

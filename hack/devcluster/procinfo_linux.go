@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// processIdentity tells apart all processes that ever have the same pid, including
-// across a reboot: the boot and the clock tick at which the process started. A time of
-// day, as gopsutil derives it from them, changes whenever the machine's clock is set.
-// It fails for a process that does not exist or is a zombie: a container often has no init
-// that reaps it.
+// processIdentity distinguishes all processes that ever have the same pid, also after a
+// reboot: by the boot and the clock tick at which the process started. A time of day, as
+// gopsutil derives it from them, changes whenever the machine's clock is set. It fails
+// for a process that does not exist or is a zombie: a container often has no init that
+// reaps it.
 func processIdentity(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", fmt.Errorf("process %d: %w", pid, err)
 	}
-	// The command name stands in parentheses and may itself contain any character.
+	// The command name is in parentheses and may itself contain any character.
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
 		return "", fmt.Errorf("process %d: unexpected content of its stat file", pid)
@@ -38,12 +38,13 @@ func processIdentity(pid int) (string, error) {
 	return strings.TrimSpace(string(boot)) + "/" + fields[startTime], nil
 }
 
-// startAttributes ties a child to its parent, or sets it free from it.
+// startAttributes ties a child to its parent, or detaches it.
 func startAttributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
-	// A process group of its own: an interrupt from the keyboard goes to the test, which
-	// then stops the components in the right order. Pdeathsig is for when it cannot.
+	// It has a process group of its own: an interrupt from the keyboard goes to the
+	// test, which then stops the components in the right order. Pdeathsig covers a
+	// killed test.
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

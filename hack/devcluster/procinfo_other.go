@@ -12,8 +12,8 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// processIdentity tells apart the processes that have the same pid one after the other,
-// by the time they started. It fails for a process that does not exist or is a zombie.
+// processIdentity distinguishes successive processes with the same pid by their start
+// times. It fails for a process that does not exist or is a zombie.
 func processIdentity(pid int) (string, error) {
 	p := process.Process{Pid: int32(pid)}
 	status, err := p.Status()
@@ -27,8 +27,8 @@ func processIdentity(pid int) (string, error) {
 	return strconv.FormatInt(started, 10), nil
 }
 
-// startAttributes gives a child a session or a process group of its own. There is no way
-// here to tie its life to its parent's.
+// startAttributes puts a child into a session or a process group of its own. On this
+// system, its life cannot be tied to its parent's.
 func startAttributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// The modules of programs that only the development cluster takes, relative to the checkout.
+// These modules contain programs for the development cluster only, relative to the checkout.
 const (
 	devclusterModule = "hack/devcluster"
 	imagesModule     = "hack/images"
@@ -34,8 +34,8 @@ var productSets = []programSet{
 	},
 }
 
-// buildProduct brings the programs in the checkout's bin directory up to date. Go leaves a
-// program alone that is.
+// buildProduct brings the programs in the checkout's bin directory up to date. Go does not
+// rewrite a current program.
 func buildProduct(ctx context.Context, options Options, p *progress) error {
 	bin := filepath.Join(options.RepoDir, "bin")
 	var wanted []compilation

@@ -10,35 +10,37 @@ import (
 	"golang.org/x/term"
 )
 
-// How often the current step is reported: often enough on a terminal, where the report
-// replaces the previous one, and seldom enough elsewhere, such as in a CI log.
+// These are the intervals of reporting the current step: short on a terminal, where a
+// report replaces the previous one, and long elsewhere, such as in a CI log.
 const (
 	terminalInterval = 200 * time.Millisecond
 	firstReport      = time.Second
 	nextReport       = 5 * time.Second
-	// leastForEstimate is how many packages have to be compiled before the time left is known.
+	// leastForEstimate is the number of compiled packages from which the remaining time can
+	// be estimated.
 	leastForEstimate = 100
 )
 
 // progress writes one line per event, with the time since the start.
 type progress struct {
 	start time.Time
-	// width is that of the terminal, or 0 if w is none.
+	// width is the width of the terminal, or 0 if w is none.
 	width int
 	mu    sync.Mutex
 	w     io.Writer
-	// expected and done are the packages of all compilations, and of those that have ended.
+	// expected and done are the numbers of packages of all compilations, and of those that have ended.
 	expected, done int
 }
 
-// expect adds packages that are to be compiled.
+// expect adds packages that will be compiled.
 func (p *progress) expect(packages int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expected += packages
 }
 
-// left is the time that all compilations take on, by the packages per second so far. Empty: it is unknown.
+// left estimates the remaining time of all compilations by the packages per second so far. Empty:
+// it is unknown.
 func (p *progress) left(compiled int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +64,7 @@ func newProgress(w io.Writer) *progress {
 
 func (p *progress) printf(format string, args ...any) { p.write(fmt.Sprintf(format, args...), false) }
 
-// write writes a line. On a terminal, the next line replaces one that does not stay.
+// write writes a line. On a terminal, the next line replaces it if replaced is set.
 func (p *progress) write(text string, replaced bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +84,8 @@ func (p *progress) write(text string, replaced bool) {
 	_, _ = io.WriteString(p.w, line)
 }
 
-// step begins an operation that may take long. Its current detail is reported until done
-// or failed ends it.
+// step begins a long operation. Its current detail is reported until done or failed
+// ends it.
 func (p *progress) step(name string) *step {
 	s := &step{p: p, name: name, detail: "starting", begin: time.Now(), over: make(chan struct{})}
 	s.stopped.Go(s.report)
@@ -97,12 +99,12 @@ type step struct {
 	over    chan struct{}
 	stopped sync.WaitGroup
 
-	// packages is how many of them the step is expected to compile.
+	// packages is the expected number of packages to compile.
 	packages int
 
 	mu     sync.Mutex
 	detail string
-	// count is the number of packages that were compiled.
+	// count is the number of compiled packages.
 	count int
 }
 
@@ -130,14 +132,14 @@ func (s *step) report() {
 	}
 }
 
-// compiled adds packages that were compiled.
+// compiled adds compiled packages.
 func (s *step) compiled(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count += n
 }
 
-// set replaces the detail that is reported.
+// set replaces the reported detail.
 func (s *step) set(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

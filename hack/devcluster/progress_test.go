@@ -69,7 +69,7 @@ func TestLogHasOneLinePerReport(t *testing.T) {
 	}
 }
 
-// fakeGo prints what go build prints, waits for a line, and fails.
+// fakeGo prints lines in the form of go build, waits for a line, and fails.
 const fakeGo = `#!/bin/sh
 for m in a b c; do echo "go: downloading example.org/$m v1.0.0" >&2; done
 read -r line
@@ -78,7 +78,7 @@ echo "main.go:1:1: undefined: $line" >&2
 exit 3
 `
 
-// TestFirstBuild is of the script that builds bin/devcluster.
+// TestFirstBuild tests the script that builds bin/devcluster.
 func TestFirstBuild(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o700); err != nil {

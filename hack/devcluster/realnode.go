@@ -14,12 +14,12 @@ import (
 const (
 	// realNode is the name of the real node.
 	realNode = "devcluster-node"
-	// What the kernel keeps for a node is named by these and the node's id.
+	// The names of a node's kernel objects are these prefixes and the node's id.
 	linkPrefix, cgroupPrefix = "dc-", "devcluster-"
 )
 
-// nodeID identifies a node in the names of its kernel objects. It follows from the state
-// directory alone, so that what an interrupted command left behind is found again.
+// nodeID identifies a node in the names of its kernel objects. It depends on the state
+// directory alone, so that the objects of an interrupted command are found.
 func nodeID(l layout) string {
 	sum := sha256.Sum256([]byte(l.dir))
 	return hex.EncodeToString(sum[:4])
@@ -34,7 +34,7 @@ func nodeLink(l layout, s settings) node.Link {
 func nodeCgroup(l layout) string { return cgroupPrefix + nodeID(l) }
 
 // removeStaleNodes removes the cgroups of clusters that ended without Stop or Down, such as
-// those of killed tests. A running node has its link before its cgroups.
+// clusters of killed tests. A running node has its link before its cgroups.
 func removeStaleNodes() error {
 	return node.RemoveStaleCgroups(cgroupPrefix, func(id string) bool { return node.Link{Name: linkPrefix + id}.Exists() })
 }
@@ -57,7 +57,7 @@ func (s *settings) chooseNodeAddresses(l layout) error {
 // startRuntime starts a real node and containerd.
 func (c *Cluster) startRuntime(ctx context.Context, stages [][]spec) error {
 	l, s := c.plan.layout, c.plan.settings
-	// An earlier start has left them.
+	// They may remain from an earlier start.
 	if err := removeNode(ctx, l); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// Names of the components of a real node, and of the programs it takes.
+// These are the names of a real node's components, and of the programs that it uses.
 const (
 	nodeInit          = "node"
 	nodeGateway       = "node-gateway"
@@ -38,7 +38,7 @@ const (
 	kubeProxyPort    = 10256
 )
 
-// nodeInit keeps the node. When it ends, everything in the node does.
+// nodeInit keeps the node. All processes in the node end with it.
 func (p *plan) nodeInit(nodePID func() int) spec {
 	return spec{
 		name: nodeInit, path: p.product(devclusterCommand),
@@ -50,7 +50,7 @@ func (p *plan) nodeInit(nodePID func() int) spec {
 	}
 }
 
-// nodeGateway is how the node reaches kube-apiserver and registries of images.
+// nodeGateway connects the node to kube-apiserver and to image registries.
 func (p *plan) nodeGateway() spec {
 	ports, addresses := p.settings.Ports, p.settings.Node
 	api := net.JoinHostPort(addresses.Host(), strconv.Itoa(ports.APIServer))
@@ -121,7 +121,7 @@ func (p *plan) kubelet(nodePID func() int) spec {
 	}
 }
 
-// kubeProxy leads the addresses of Services and NodePorts to pods.
+// kubeProxy routes the addresses of Services and NodePorts to pods.
 func (p *plan) kubeProxy(nodePID func() int) spec {
 	l, address := p.layout, p.settings.Node.Node()
 	return spec{
@@ -145,7 +145,7 @@ func listens(ctx context.Context, network, address string) error {
 	return conn.Close()
 }
 
-// makeNode makes the certificates and kubeconfigs that only a real node takes.
+// makeNode makes the certificates and kubeconfigs that only a real node uses.
 func (c *credentials) makeNode(l layout, s settings) error {
 	serving := leaf{commonName: "system:node:" + realNode, dns: []string{realNode},
 		ips: []net.IP{net.ParseIP(s.Node.Node())}, server: true}
@@ -176,7 +176,7 @@ func (c *credentials) makeNode(l layout, s settings) error {
 	return nil
 }
 
-// nodeReady makes one attempt to see the node's preparations done.
+// nodeReady checks once whether the node is prepared.
 func nodeReady(pid int) error {
 	if pid == 0 {
 		return errors.New("the node has ended")

@@ -56,7 +56,7 @@ bin_dirs = [{{.PluginDirectory | quote}}]
 conf_dir = {{.CNIDirectory | quote}}
 use_internal_loopback = true
 `,
-	// Pods are routed, not bridged, and the host has a route to them: nothing is masked.
+	// Pods are routed, not bridged, and the host has a route to them: masquerading is not needed.
 	cniConfig: `{
   "cniVersion": "1.0.0",
   "name": "devcluster",
@@ -121,13 +121,13 @@ clusterCIDR: {{.Pods | quote}}
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 `,
 	corefile: corefileTemplate,
-	// For pods that do not use the DNS of the cluster there is none: queries fail at once.
+	// Pods that do not use the cluster's DNS have none: queries fail at once.
 	resolverConfig: `nameserver 127.0.0.1
 options timeout:1 attempts:1
 `,
 }
 
-// nodeParameters are what the templates need to know.
+// nodeParameters are the input of the templates.
 type nodeParameters struct {
 	ContainerdData, Socket, PauseImage, PluginDirectory, CNIDirectory string
 	Address, Host, Pods, Cgroup                                       string
@@ -199,8 +199,8 @@ func ensureGitCredentials(l layout) error {
 	return writeFile(l.gitCredentials(), []byte("devcluster:"+rand.Text()+"\n"), 0o600)
 }
 
-// systemPath is a PATH that has the directories of administrators' programs, which sudo and
-// some shells leave out.
+// systemPath returns a PATH with the directories of administrators' programs, which sudo
+// and some shells leave out.
 func systemPath(first ...string) string {
 	dirs := append(first, os.Getenv("PATH"), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
 	return "PATH=" + strings.Join(dirs, string(os.PathListSeparator))

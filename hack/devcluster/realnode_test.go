@@ -84,7 +84,7 @@ func TestNodeNamesFitTheKernel(t *testing.T) {
 	}
 }
 
-// Every machine refuses a node for a state directory that the node could not see.
+// Every machine rejects a node for a state directory that is hidden in the node.
 func TestAutoFallsBack(t *testing.T) {
 	l := layout{dir: "/run/devcluster-test"}
 	var said strings.Builder

@@ -23,7 +23,7 @@ type record struct {
 	Argv     []string  `json:"argv"`
 	LogFile  string    `json:"logFile"`
 	Started  time.Time `json:"started"`
-	// LogOffset is where the output of this run begins in LogFile.
+	// LogOffset is the offset of this run's output in LogFile.
 	LogOffset int64 `json:"logOffset"`
 }
 
@@ -51,7 +51,7 @@ func (r *record) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// save writes the record, at once after the start: "make down" stops only recorded processes.
+// save writes the record immediately after the start: "make down" stops only recorded processes.
 func (r *record) save(l layout) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -87,7 +87,7 @@ func recordedNames(l layout) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		// A temporary file of an interrupted write begins with a dot.
+		// The name of a temporary file of an interrupted write begins with a dot.
 		if name, ok := strings.CutSuffix(entry.Name(), recordSuffix); ok && !strings.HasPrefix(name, ".") {
 			names = append(names, name)
 		}
@@ -95,15 +95,15 @@ func recordedNames(l layout) ([]string, error) {
 	return stopOrder(names), nil
 }
 
-// startOrder is the order in which components depend on each other. The pods of a node are clients of
+// startOrder lists components after their dependencies. The pods of a node are clients of
 // kube-apiserver, which waits for them when it stops.
 var startOrder = []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kwok,
 	nodeInit, nodeGateway, gitServer, coreDNS, containerd, kubelet, kubeProxy, traefik, websiteEtcd, websiteAPIServer,
 	websiteController}
 
-// stopOrder sorts names so that everything stops before what it depends on.
-// kube-apiserver has to be gone before etcd: without its store it hangs and keeps its
-// port. Processes that are not components (further controllers) stop first.
+// stopOrder sorts names so that every process stops before its dependencies.
+// kube-apiserver must end before etcd: without its store it hangs and keeps its port.
+// Processes that are not components (further controllers) stop first.
 func stopOrder(names []string) []string {
 	rank := func(name string) int {
 		if i := slices.Index(startOrder, componentOf(name)); i >= 0 {
@@ -129,7 +129,7 @@ func hashFiles(paths ...string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("hashing an input: %w", err)
 		}
-		// Lengths keep the boundary between two files from being ambiguous.
+		// The lengths make the boundary between two files unambiguous.
 		_, _ = fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(path), len(data), data)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil

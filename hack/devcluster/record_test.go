@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// started runs the test binary in a role and returns a true record of it.
+// started runs the test binary in a role and returns its record.
 func started(t *testing.T, l layout) *record {
 	t.Helper()
 	p := newTestProcess(l, "component", roleRuns)
@@ -65,7 +65,7 @@ func TestZombieCountsAsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Wait() }()
-	// Nobody waits for it yet, so its pid stays taken.
+	// The zombie is not reaped yet, so its pid stays in use.
 	eventually(t, "the zombie counts as ended", func() bool {
 		_, err := processIdentity(cmd.Process.Pid)
 		return err != nil

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// readinessPeriod and readinessFailures decide when a website-apiserver that has died
-	// gets no new connections: after a second, where kubelets take up to 30.
+	// readinessPeriod and readinessFailures determine when a dead website-apiserver gets
+	// no new connections: after a second, while kubelets take up to 30.
 	readinessPeriod   = 500 * time.Millisecond
 	readinessFailures = 2
 )
 
-// replicas are the ports of what runs more than once with Options.WebsiteEtcdMembers and
-// Options.APIServers, but for those of the first, which are in the settings.
+// replicas are the ports of further replicas with Options.WebsiteEtcdMembers and
+// Options.APIServers. The ports of the first are in the settings.
 type replicas struct {
 	etcd []etcdPorts
-	// servers are those of website-apiserver, service is that of the balancer.
+	// servers are the ports of website-apiservers, service is the balancer's.
 	servers []int
 	service int
 }
@@ -57,10 +57,10 @@ func replicaName(component string, i int) string {
 
 var replicaSuffix = regexp.MustCompile(`-[0-9]+$`)
 
-// componentOf is the component that a process is a replica of.
+// componentOf returns the component of a replica's process.
 func componentOf(name string) string { return replicaSuffix.ReplaceAllString(name, "") }
 
-// websiteEtcdPorts are those of all members of website-etcd.
+// websiteEtcdPorts returns the ports of all members of website-etcd.
 func (p *plan) websiteEtcdPorts() []etcdPorts {
 	ports := p.settings.Ports
 	return append([]etcdPorts{{ports.WebsiteEtcd, ports.WebsiteEtcdPeer}}, p.replicas.etcd...)
@@ -79,7 +79,7 @@ func (p *plan) websiteAPIServerPorts() []int {
 	return append([]int{p.settings.Ports.WebsiteAPIServer}, p.replicas.servers...)
 }
 
-// servicePort is where the Service of website-apiserver leads.
+// servicePort returns the target port of website-apiserver's Service.
 func (p *plan) servicePort() int {
 	if p.replicas.service != 0 {
 		return p.replicas.service
@@ -87,7 +87,7 @@ func (p *plan) servicePort() int {
 	return p.settings.Ports.WebsiteAPIServer
 }
 
-// startBalancer starts what stands for kube-proxy if there are several website-apiservers.
+// startBalancer starts the balancer in place of kube-proxy if there are several website-apiservers.
 func (c *Cluster) startBalancer() error {
 	if c.plan.replicas.service == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (c *Cluster) startBalancer() error {
 	return nil
 }
 
-// Balancer leads the connections of kube-apiserver to the website-apiservers if there are
+// Balancer is the balancer between kube-apiserver and the website-apiservers if there are
 // several; otherwise it is nil.
 func (c *Cluster) Balancer() *balancer.Balancer { return c.balancer }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/gitserver"
 )
 
-// errNoGitServer is the answer of everything around repositories where there is no real
-// node to fetch them.
+// errNoGitServer is returned by methods for repositories in a cluster without a
+// real node.
 var errNoGitServer = errors.New("the cluster has no git server: only one with a real node does")
 
-// GitServerURL is where pods and this machine reach the cluster's own git server, without a
-// slash at the end, or "" if the cluster has no real node. Repository NAME is at
+// GitServerURL returns the URL of the cluster's own git server for pods and this machine,
+// without a slash at the end, or "" if the cluster has no real node. Repository NAME is at
 // /NAME.git, without authentication; private/NAME requires GitCredentials.
 func (c *Cluster) GitServerURL() string {
 	if c.plan.options.Node != NodeReal {
@@ -26,8 +26,8 @@ func (c *Cluster) GitServerURL() string {
 	return "http://" + net.JoinHostPort(c.plan.settings.Node.Host(), strconv.Itoa(c.Ports().GitServer))
 }
 
-// GitRepositoryPath is the directory of a repository, "NAME" or "private/NAME", which git can
-// push to. It need not exist yet.
+// GitRepositoryPath returns the directory of a repository, "NAME" or "private/NAME", to which
+// git can push. It need not exist yet.
 func (c *Cluster) GitRepositoryPath(name string) string {
 	return gitserver.Path(c.plan.layout.git(), name)
 }
@@ -40,9 +40,9 @@ func (c *Cluster) CreateRepository(ctx context.Context, name string) (path strin
 	return gitserver.Create(ctx, c.plan.layout.git(), name)
 }
 
-// CommitToRepository makes the content of a directory the next commit of a repository's
-// branch "main", creating the repository if need be, and returns the commit. Content that
-// is there already makes no new commit.
+// CommitToRepository commits the content of a directory to a repository's branch "main",
+// creating the repository if needed, and returns the commit. Unchanged content makes no
+// new commit.
 func (c *Cluster) CommitToRepository(ctx context.Context, name, directory, message string) (commit string, err error) {
 	if _, err := c.CreateRepository(ctx, name); err != nil {
 		return "", err

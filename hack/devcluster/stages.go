@@ -13,9 +13,9 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
-// stages are the components of a cluster: what is in a stage needs only earlier stages.
+// stages are the components of a cluster: the components of a stage depend on earlier stages only.
 type stages struct {
-	// runtime runs containers, before there is a kube-apiserver.
+	// runtime runs containers, before kube-apiserver is started.
 	runtime, kubernetes                      [][]spec
 	node, gateway, store, server, controller []spec
 }
@@ -47,7 +47,7 @@ func (c *Cluster) stages() (s stages) {
 	return s
 }
 
-// all are the components, in the order in which they start.
+// all returns the components, in the order in which they start.
 func (s stages) all() []spec {
 	return slices.Concat(slices.Concat(s.runtime...), slices.Concat(s.kubernetes...), s.node, s.gateway, s.store,
 		s.server, s.controller)
@@ -61,7 +61,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	for _, s := range stages.all() {
 		c.add(s)
-		// Before the first start: a port in use does not leave a half-started cluster.
+		// Ports are checked before the first start, so that a port in use does not leave a
+		// half-started cluster.
 		for _, port := range s.ports {
 			if err := checkPort(port.use, port.number); err != nil {
 				return err
@@ -74,7 +75,7 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	// Images are made while the control plane starts.
+	// Images are built while the control plane starts.
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.startStages(groupCtx, stages.kubernetes) })
 	if options.Node == NodeReal {
@@ -237,11 +238,11 @@ func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, reg
 	return nil
 }
 
-// forgetDiscovery has kubectl discover the website API: before it existed, kubectl cached what
-// there was, and would not find its short names.
+// forgetDiscovery makes kubectl discover the website API: kubectl's earlier cache lacks it
+// with its short names.
 func (c *Cluster) forgetDiscovery() error {
 	if err := os.RemoveAll(c.plan.layout.kubectlCache()); err != nil {
-		return fmt.Errorf("forgetting what kubectl has discovered: %w", err)
+		return fmt.Errorf("removing kubectl's cached discovery: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// A log that is larger is renamed at the next start.
+// A larger log is renamed at the next start.
 const maxLogSize = 20 << 20
 
 // Start starts the process unless it runs, and does not wait until it is ready. It
@@ -95,7 +95,7 @@ func (p *Process) launch(r *run, log *os.File) error {
 		r.record.Identity = identity
 		err = r.record.save(p.layout)
 	} else if ended(r) {
-		// It has ended already. WaitReady reports that, with the log.
+		// The process has ended already. WaitReady reports that, with the log.
 		return nil
 	}
 	if err != nil {
@@ -107,8 +107,8 @@ func (p *Process) launch(r *run, log *os.File) error {
 	return nil
 }
 
-// enter moves the calling thread, which never does anything else, to where the process
-// runs.
+// enter moves the calling thread, which is used for nothing else, to the namespaces of
+// the process.
 func (p *Process) enter() error {
 	if p.spec.within == nil {
 		return nil
@@ -120,7 +120,7 @@ func (p *Process) enter() error {
 	return node.Enter(pid)
 }
 
-// ended gives a process that cannot be identified the moment it needs to be reaped.
+// ended waits a moment until an unidentifiable process is reaped, and reports whether it was.
 func ended(r *run) bool {
 	select {
 	case <-r.over:
@@ -130,8 +130,8 @@ func ended(r *run) bool {
 	}
 }
 
-// componentEnv leaves out the caller's variables and home directory: ETCD_*, KUBECONFIG or
-// HTTPS_PROXY would change what components do.
+// componentEnv excludes the caller's variables and home directory: ETCD_*, KUBECONFIG or
+// HTTPS_PROXY would affect components.
 func componentEnv(l layout) []string {
 	env := []string{"HOME=" + l.home()}
 	for _, name := range []string{"PATH", "TMPDIR", "TZ", "LANG", "GODEBUG", "GOCOVERDIR", "GORACE", "GOTRACEBACK"} {
@@ -142,7 +142,7 @@ func componentEnv(l layout) []string {
 	return env
 }
 
-// openLog opens a log for appending and marks in it that a new run begins.
+// openLog opens a log for appending and marks the start of a new run in it.
 func openLog(path string, argv []string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
 		if err := os.Rename(path, path+".old"); err != nil {

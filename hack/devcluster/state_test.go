@@ -33,7 +33,7 @@ func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
 		}
 		running = append(running, p)
 	}
-	// One that has crashed, and one whose pid is reused.
+	// One record is of a crashed process, the other has a reused pid.
 	if err := (&record{Name: kwok, PID: 1 << 30, Identity: "none"}).save(l); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestDownLeavesOtherDirectorysAlone(t *testing.T) {
 	}
 }
 
-// TestDownOfDamagedState: Up says to run "make down".
+// TestDownOfDamagedState: Up recommends "make down".
 func TestDownOfDamagedState(t *testing.T) {
 	l := layout{dir: filepath.Join(t.TempDir(), "state")}
 	if err := l.make(); err != nil {
@@ -92,7 +92,7 @@ func TestDownOfDamagedState(t *testing.T) {
 	}
 	writeTestFile(t, l.settings(), "")
 	if _, err := loadSettings(l); !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "make down") {
-		t.Errorf("loadSettings = %v, want what to do", err)
+		t.Errorf("loadSettings = %v, want the advice", err)
 	}
 	if err := Down(t.Context(), l.dir, t.Logf); err != nil {
 		t.Fatal(err)

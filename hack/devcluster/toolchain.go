@@ -14,13 +14,13 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
-// toolchain is what builds the programs.
+// toolchain builds the programs.
 type toolchain struct {
 	goVersion, gitVersion string
 	goos, goarch          string
 }
 
-// findToolchain checks that this machine has what building needs.
+// findToolchain checks that this machine has the requirements of a build.
 func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
 	var t toolchain
 	for tool, why := range map[string]string{
@@ -35,7 +35,7 @@ func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
 	if err != nil {
 		return t, err
 	}
-	// In the checkout, so that Go may switch to the toolchain in go.mod.
+	// The command runs in the checkout, so that Go may switch to the toolchain in go.mod.
 	out, err := output(ctx, repoDir, "go", "env", "GOVERSION", "GOOS", "GOARCH")
 	if err != nil {
 		return t, fmt.Errorf("go fails in %s (go.mod requires Go %s or newer): %w", repoDir, want.Go, err)
@@ -57,7 +57,7 @@ func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
 
 // checkGo compares the installed version ("go1.26.8") with the one in go.mod ("1.26.0").
 func checkGo(have, want string) error {
-	// A development version of Go has no version to compare.
+	// A development version of Go cannot be compared.
 	if !version.IsValid(have) || version.Compare(have, "go"+want) >= 0 {
 		return nil
 	}
@@ -66,7 +66,7 @@ func checkGo(have, want string) error {
 		"or set GOTOOLCHAIN=auto to let Go (1.21 or newer) fetch it", have, want)
 }
 
-// module is what go.mod says, as far as it matters here.
+// module has the relevant parts of a go.mod file.
 type module struct {
 	Go      string
 	Require []struct{ Path, Version string }
@@ -95,14 +95,14 @@ func (m module) version(path string) (string, error) {
 	return "", fmt.Errorf("go.mod does not require %s", path)
 }
 
-// goEnv is the environment of all builds: pure Go programs, and every module for itself
-// even if the developer has a workspace. With GOGC=400 the compiler takes a fifth less CPU time, as most of
-// its processes end before they need the memory again.
+// goEnv returns the environment of all builds: pure Go programs, and every module for itself even if the
+// developer has a workspace. With GOGC=400 the compiler takes a fifth less CPU time, as most of its
+// processes end before they need the memory again.
 func goEnv() []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOGC=400")
 }
 
-// output runs a tool in dir and returns what it printed, without the final newline.
+// output runs a tool in dir and returns its output, without the final newline.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -111,7 +111,7 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return command.Output(ctx, cmd)
 }
 
-// interrupt has a command that is cancelled remove its temporary files.
+// interrupt makes a cancelled command remove its temporary files.
 func interrupt(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second

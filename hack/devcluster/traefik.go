@@ -9,14 +9,14 @@ import (
 const (
 	traefik       = "traefik"
 	traefikModule = "hack/traefik"
-	// traefikReadyPort is beside those of HTTP and HTTPS.
+	// traefikReadyPort differs from the ports of HTTP and HTTPS.
 	traefikReadyPort = "8404"
 	// gatewayDefinitions is the cached file with the definitions of Gateway API.
 	gatewayDefinitions = "gateway-api.yaml"
 	gatewayAPIModule   = "sigs.k8s.io/gateway-api"
 )
 
-// gatewaySets are what a Gateway takes.
+// gatewaySets are the programs and files of a Gateway.
 var gatewaySets = []programSet{
 	{
 		dir: traefikModule, versionOf: "github.com/traefik/traefik/v3",

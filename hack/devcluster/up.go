@@ -67,7 +67,7 @@ func checkDirectory(l layout) error {
 	return nil
 }
 
-// prepare does everything that needs no running process.
+// prepare does all steps that need no running process.
 func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error {
 	s, err := loadSettings(l)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 		return err
 	}
 	s.Ports = chosen
-	// First of all: the settings are what makes the directory ours.
+	// The settings are saved first, as they mark the directory as a state directory.
 	if err := s.save(l); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *Cluster) planFor(l layout, options Options, s settings) (err error) {
 }
 
 // Join returns the cluster that another process has started in a state directory with
-// Options.Detached, and that runs on when this process ends.
+// Options.Detached. It continues to run when this process ends.
 func Join(dir string) (*Cluster, error) {
 	l := layout{dir: dir}
 	s, err := loadSettings(l)
@@ -205,7 +205,7 @@ func Join(dir string) (*Cluster, error) {
 	return c, c.crashed()
 }
 
-// linkKubectl creates a directory for PATH with kubectl, for users who have none.
+// linkKubectl creates a directory for PATH with kubectl, for users without kubectl.
 func linkKubectl(l layout, path string) error {
 	link := filepath.Join(l.bin(), kubectl)
 	if target, err := os.Readlink(link); err == nil && target == path {

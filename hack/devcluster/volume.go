@@ -17,13 +17,13 @@ import (
 const (
 	// storageClass is the default class, and volumeName the only volume of it.
 	storageClass, volumeName = "standard", "devcluster"
-	// volumeUser is the user of the programs in artifacts. Its group does not apply to a
-	// directory of the node.
+	// volumeUser is the user of the programs in artifacts. Their group has no effect on
+	// a directory of the node.
 	volumeUser = 65532
 )
 
-// provideVolume makes a default StorageClass with one volume, a directory of the node: that
-// is what artifacts/default claims.
+// provideVolume makes a default StorageClass with one volume, a directory of the node, for
+// the claim of artifacts/default.
 func provideVolume(ctx context.Context, client kubernetes.Interface, l layout) error {
 	if err := errors.Join(os.MkdirAll(l.volume(), 0o750), os.Chown(l.volume(), volumeUser, volumeUser)); err != nil {
 		return fmt.Errorf("creating a volume: %w", err)

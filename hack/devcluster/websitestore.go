@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// websiteEtcd are the members of the store of website-apiserver with Options.ExternalEtcd.
-// Their version is that of Kubernetes.
+// websiteEtcd returns the members of website-apiserver's store with Options.ExternalEtcd.
+// They have the same version as Kubernetes' etcd.
 func (p *plan) websiteEtcd() []spec {
 	all := p.websiteEtcdPorts()
 	name := func(i int) string {
@@ -35,7 +35,7 @@ func (p *plan) websiteEtcd() []spec {
 	return specs
 }
 
-// websiteStoreArgs are the flags of website-apiserver that select its store.
+// websiteStoreArgs returns the flags of website-apiserver that select its store.
 func (p *plan) websiteStoreArgs() []string {
 	if !p.options.ExternalEtcd {
 		return []string{"--data-dir=" + p.settings.WebsiteData}
@@ -55,15 +55,16 @@ func (p *plan) websiteEtcdURLs() []string {
 	return urls
 }
 
-// WebsiteEtcd is the URL of the store with Options.ExternalEtcd, and the client certificate
-// and CA to read it.
+// WebsiteEtcd returns the URL of the store with Options.ExternalEtcd, and the client
+// certificate and CA to read it.
 func (c *Cluster) WebsiteEtcd() (url string, config *tls.Config, err error) {
 	config, err = clientTLS(c.credentials.etcd, c.credentials.etcdClient)
 	return httpsURL(c.Ports().WebsiteEtcd), config, err
 }
 
-// WebsiteEtcdMembers are the URLs of the members of the store with Options.ExternalEtcd, by
-// the names of their processes, and the client certificate and CA to use them.
+// WebsiteEtcdMembers returns the URLs of the members of the store with
+// Options.ExternalEtcd, by the names of their processes, and the client certificate and CA
+// to use them.
 func (c *Cluster) WebsiteEtcdMembers() (urls map[string]string, config *tls.Config, err error) {
 	urls = map[string]string{}
 	for i, url := range c.plan.websiteEtcdURLs() {
@@ -73,17 +74,17 @@ func (c *Cluster) WebsiteEtcdMembers() (urls map[string]string, config *tls.Conf
 	return urls, config, err
 }
 
-// WebsiteEtcdDataDir is the data directory of the (first member of the) store with
-// Options.ExternalEtcd.
+// WebsiteEtcdDataDir returns the data directory of the (first member of the) store
+// with Options.ExternalEtcd.
 func (c *Cluster) WebsiteEtcdDataDir() string { return c.plan.layout.websiteEtcdData() }
 
 // StartAPIServer starts another website-apiserver, on a free port, with the flags of the
 // first one followed by extraArgs. No APIService refers to it. It does not wait until the
-// server is ready, because some are not meant to be.
+// server is ready, because some are expected to stay unready.
 //
-// The store is that of the first one, unless extraArgs contain --etcd-servers. Two servers
-// cannot share a --data-dir. With Options.ExternalEtcd they serve the same Websites, unless
-// extraArgs contain another --etcd-prefix.
+// The server shares the first one's store, unless extraArgs contain --etcd-servers. Two
+// servers cannot share a --data-dir. With Options.ExternalEtcd they serve the same
+// Websites, unless extraArgs contain another --etcd-prefix.
 func (c *Cluster) StartAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process,
 	url string, err error) {
 	port, err := c.portFor(name, websiteAPIServer)

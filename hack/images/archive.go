@@ -16,14 +16,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Annotations of an index in an archive: what "docker load" and "ctr images import" name
-// the image.
+// These annotations of an index in an archive are the image's name for "docker load" and
+// "ctr images import".
 const (
 	annotationReference  = "org.opencontainers.image.ref.name"
 	annotationContainerd = "io.containerd.image.name"
 )
 
-// index is what a tag refers to: the images of all platforms.
+// index returns the target of a tag: the images of all platforms.
 func index(images map[Platform]v1.Image, platforms []Platform, labels map[string]string) (v1.ImageIndex, error) {
 	var made v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, platform := range platforms {
@@ -39,7 +39,7 @@ func index(images map[Platform]v1.Image, platforms []Platform, labels map[string
 	return annotated, nil
 }
 
-// writeArchive writes an OCI archive, with a directory for what it is packed from.
+// writeArchive writes an OCI archive, with a directory for its unpacked content.
 func writeArchive(path, directory string, made v1.ImageIndex, name, tag string) error {
 	to, err := layout.Write(directory, empty.Index)
 	if err == nil {
@@ -60,8 +60,8 @@ func writeArchive(path, directory string, made v1.ImageIndex, name, tag string) 
 	return nil
 }
 
-// pack writes the files of a directory as an archive, in the order of their names, and
-// nothing else that differs between machines.
+// pack writes the files of a directory as an archive, sorted by name, without any
+// property that differs between machines.
 func pack(w io.Writer, directory string) error {
 	out := tar.NewWriter(w)
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {

@@ -12,17 +12,17 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Options say what is built.
+// Options configure a build.
 type Options struct {
 	// RepoDir is the checkout.
 	RepoDir string
 	// OutDir receives the files. It is created.
 	OutDir string
-	// Version and Commit are what the programs report.
+	// Version and Commit are reported by the programs.
 	Version, Commit string
-	// Tag is that of the images.
+	// Tag is the tag of the images.
 	Tag string
-	// Date is the time of the commit: that of the build would differ each time.
+	// Date is the time of the commit: the time of the build would differ each time.
 	Date time.Time
 	// Platforms of each image.
 	Platforms []Platform
@@ -30,13 +30,13 @@ type Options struct {
 	Programs []Program
 }
 
-// Digests is the file that names the images, each with its digest.
+// Digests is the file with the names of the images and their digests.
 const Digests = "images.txt"
 
-// Archive is the name of a program's archive.
+// Archive returns the name of a program's archive.
 func (p Program) Archive() string { return p.Name + ".oci.tar" }
 
-// SBOM is the name of the document of what is in a program's image.
+// SBOM returns the name of the SPDX document of a program's image.
 func (p Program) SBOM() string { return p.Name + ".spdx.json" }
 
 // Build builds the images, and returns their names with digests.
@@ -69,11 +69,11 @@ type Made struct {
 	Program
 	// Index has the images of all platforms.
 	Index v1.ImageIndex
-	// Images are those of each platform.
+	// Images are the images of each platform.
 	Images map[Platform]v1.Image
 }
 
-// Make makes the images, and writes none.
+// Make makes the images in memory, without writing files.
 func Make(ctx context.Context, o Options) (all []Made, err error) {
 	err = each(ctx, Programs, func(program Program, root v1.Layer, temporary string) error {
 		made, _, err := o.make(ctx, program, root, temporary)
@@ -83,11 +83,12 @@ func Make(ctx context.Context, o Options) (all []Made, err error) {
 	return all, err
 }
 
-// each calls do for programs, with the first layer of their images and a directory that is removed afterwards.
+// each calls do for programs, with the first layer of their images and a directory that is
+// removed afterwards.
 func each(ctx context.Context, programs []Program, do func(Program, v1.Layer, string) error) (err error) {
 	temporary, err := os.MkdirTemp("", "images-")
 	if err != nil {
-		return fmt.Errorf("creating a directory for what images are made of: %w", err)
+		return fmt.Errorf("creating a directory for the content of images: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	files, err := rootLayer(ctx)

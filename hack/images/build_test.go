@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// maxAgent is the largest archive of the agent for one platform: each node pulls it.
+// maxAgent is the largest archive of the agent for one platform, which each node pulls.
 const maxAgent = 10 << 20
 
 var agent = Programs[slices.IndexFunc(Programs, func(p Program) bool { return p.Name == "website-agent" })]
@@ -47,7 +47,7 @@ func read(t *testing.T, path ...string) []byte {
 	return data
 }
 
-// checkout copies what the product is built from to another directory.
+// checkout copies the sources of the product to another directory.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "another", "directory")
@@ -252,7 +252,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// Those who build with an engine get the same user and entry point.
+// An image that is built by a container engine has the same user and entry point.
 func TestDockerfile(t *testing.T) {
 	stages := strings.Split(string(read(t, "Dockerfile")), "\nFROM ")
 	for _, program := range Programs {

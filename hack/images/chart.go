@@ -27,7 +27,7 @@ const (
 	// chartName is the name of the chart, in Chart.yaml and in a registry.
 	chartName = "website"
 
-	// What Helm expects of a chart in a registry.
+	// Helm expects these media types of a chart in a registry.
 	chartConfigType  = types.MediaType("application/vnd.cncf.helm.config.v1+json")
 	chartContentType = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 )

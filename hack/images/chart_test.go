@@ -68,7 +68,8 @@ func TestWriteChart(t *testing.T) {
 	}
 }
 
-// TestOCIChart pushes the chart's artifact to a registry, and compares what Helm would pull.
+// TestOCIChart pushes the chart's artifact to a registry, and compares the files that Helm
+// would pull.
 func TestOCIChart(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeChart("../../artifacts/chart", dir, "v9.8.7", nil); err != nil {

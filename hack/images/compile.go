@@ -11,7 +11,7 @@ import (
 
 const versionPackage = "github.com/kubesites/website-apiserver/pkg/version"
 
-// Platform is what an image runs on.
+// Platform is an operating system and an architecture.
 type Platform struct{ OS, Arch string }
 
 // ParsePlatform parses OS/ARCH.
@@ -23,11 +23,11 @@ func ParsePlatform(s string) (Platform, error) {
 	return Platform{system, arch}, nil
 }
 
-// String is OS/ARCH.
+// String returns OS/ARCH.
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// compile builds a program for a platform. Nothing of this machine, such as paths and
-// settings of the user, is in the result.
+// compile builds a program for a platform. The result does not depend on this
+// machine, such as on paths and settings of the user.
 func (o Options) compile(ctx context.Context, program Program, platform Platform, out string) error {
 	flags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s", versionPackage,
 		o.Version, o.Commit)

@@ -1,6 +1,6 @@
 // Package images builds the container images of the product without a container engine:
 // for each program an OCI archive with an index of all platforms, and an SPDX document of
-// what is in it. Equal sources make equal bytes, on any machine.
+// its content. Equal sources make equal bytes, on any machine.
 package images
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// source is where the code of the images is.
+	// source is the URL of the images' source code.
 	source = "https://github.com/kubesites/website-apiserver"
 	// license of the product.
 	license = "Apache-2.0"
@@ -20,9 +20,9 @@ const (
 	user = "65532"
 )
 
-// Program is what an image runs.
+// Program is a program with an image of its own.
 type Program struct {
-	// Name is that of the binary, at the root of the image, and of the archive.
+	// Name is the name of the binary, at the root of the image, and of the archive.
 	Name string
 	// Package is its main package in the product's module.
 	Package string
@@ -32,7 +32,7 @@ type Program struct {
 	Description string
 }
 
-// Programs are those of the product.
+// Programs are the programs of the product.
 var Programs = []Program{
 	{"website-apiserver", "./cmd/apiserver", images.Repository + "/website-apiserver",
 		"Serves the Website API behind kube-apiserver"},
@@ -42,7 +42,8 @@ var Programs = []Program{
 		"Fetches and publishes git repositories, in the pods of Websites"},
 }
 
-// ParsePrograms returns the programs of these names, separated by commas; none for no name.
+// ParsePrograms returns the programs of these names, separated by commas; an empty string
+// selects none.
 func ParsePrograms(names string) (programs []Program, err error) {
 	if names == "" {
 		return nil, nil

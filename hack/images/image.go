@@ -17,7 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 )
 
-// labels of a program's images, as the OCI names them. They are annotations of the index, too.
+// labels returns the OCI labels of a program's images, which are annotations of the index as well.
 func (o Options) labels(program Program) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       program.Name,
@@ -30,14 +30,14 @@ func (o Options) labels(program Program) map[string]string {
 	}
 }
 
-// image is one layer with the root file system, which all images share, and one with the
-// program.
+// image returns an image of one layer with the root file system, which all images share,
+// and one with the program.
 func (o Options) image(program Program, platform Platform, root v1.Layer, binary string) (v1.Image, error) {
 	data, err := os.ReadFile(binary)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", program.Name, err)
 	}
-	// It has the root's directories again, with the same content.
+	// The layer repeats the directories of the root file system.
 	files := image.NewLayer()
 	files.AddFile(program.Name, 0o755, data)
 	layer, err := packed(files)

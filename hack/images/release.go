@@ -23,19 +23,19 @@ import (
 const (
 	// Checksums has the SHA-256 of every other file, as sha256sum prints it.
 	Checksums = "SHA256SUMS"
-	// Signature is that of Checksums, by an Ed25519 key.
+	// Signature is the signature of Checksums, by an Ed25519 key.
 	Signature = "SHA256SUMS.sig"
 	// PublicKey verifies Signature.
 	PublicKey = "release.pub"
 )
 
-// installations are the files to apply, by the directory of artifacts that they are built from.
+// installations are the files to apply, with the directory of artifacts from which each is built.
 var installations = map[string]string{"install.yaml": "default", "install-ha.yaml": "ha"}
 
 var releaseVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// Release builds the images, and what is published with them: manifests that name the images by
-// digest, checksums, and their signature.
+// Release builds the images and their accompanying files: manifests with the digests of the
+// images, checksums, and their signature.
 func Release(ctx context.Context, o Options, keyFile string) error {
 	if !releaseVersion.MatchString(o.Version) {
 		return fmt.Errorf("version %q: must be vMAJOR.MINOR.PATCH, as in v0.2.0", o.Version)
@@ -100,7 +100,7 @@ func withDigests(text []byte, names []string) []byte {
 	return text
 }
 
-// tagged is the image as artifacts name it.
+// tagged returns the image's name in artifacts.
 func tagged(name string) []byte {
 	image, _, _ := strings.Cut(name, ":")
 	return []byte(image + ":" + Tag)

@@ -61,12 +61,12 @@ func TestSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums := read(t, dir, Checksums)
-	// As printed by sha256sum.
+	// sha256sum prints the same.
 	if want := "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  file\n"; string(sums) != want {
 		t.Errorf("checksums are %q, want %q", sums, want)
 	}
 	if !ed25519.Verify(public, sums, read(t, dir, Signature)) {
-		t.Error("the signature is not that of the checksums")
+		t.Error("the signature does not match the checksums")
 	}
 	if block, _ := pem.Decode(read(t, dir, PublicKey)); block == nil || block.Type != "PUBLIC KEY" {
 		t.Errorf("public key: %+v", block)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 )
 
-// rootLayer is a root file system for static programs: accounts, root certificates and time
-// zones. All of it comes with Go and its modules, in versions that go.mod pins.
+// rootLayer returns a root file system for static programs: accounts, root certificates and
+// time zones. All of it comes with Go and its modules, in versions that go.mod pins.
 func rootLayer(ctx context.Context) (*image.Layer, error) {
 	layer := image.NewLayer()
 	layer.AddFile(
@@ -31,8 +31,8 @@ func rootLayer(ctx context.Context) (*image.Layer, error) {
 	return layer, addTimeZones(ctx, layer)
 }
 
-// rootCertificates are those of Mozilla, except those that are trusted only under
-// conditions, which a file of certificates cannot express.
+// rootCertificates returns Mozilla's root certificates, except conditionally
+// trusted ones: a file of certificates cannot express the conditions.
 func rootCertificates() []byte {
 	var certificates bytes.Buffer
 	for root := range bundle.Roots() {

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// The parts of SPDX 2.3 that the documents have.
+// These are the parts of SPDX 2.3 in the documents.
 type (
 	spdxDocument struct {
 		SPDXVersion       string             `json:"spdxVersion"`
@@ -65,7 +65,7 @@ const (
 	rootsModule     = "golang.org/x/crypto/x509roots/fallback"
 )
 
-// sbom describes what is in the image of a program: the modules that are linked into it for
+// sbom describes the content of a program's image: the modules that are linked into it for
 // any platform, Go's own library, and the root certificates.
 func (o Options) sbom(program Program, digest v1.Hash, binaries []string) ([]byte, error) {
 	var goVersion string

@@ -11,9 +11,9 @@ const (
 	definitions        = "#/definitions/"
 )
 
-// convert turns a schema of OpenAPI v3 into a JSON Schema, in place. Extensions go, which validators do not know. An
-// object has only the properties that it declares, as requests with strict field validation are
-// refused otherwise. An optional property that is no reference may be null, as clients write one that is not set.
+// convert turns a schema of OpenAPI v3 into a JSON Schema, in place. Extensions are removed, as validators do not
+// support them. An object has only the declared properties, as strict field validation rejects others. An optional
+// property that is no reference may be null, as clients write an unset one.
 func convert(schema any) {
 	switch schema := schema.(type) {
 	case map[string]any:

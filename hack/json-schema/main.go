@@ -1,5 +1,5 @@
 // Command json-schema writes a JSON Schema of each version of Website into a directory, for editors
-// and kubeconform. It is made from the schemas that the server publishes as OpenAPI v3.
+// and kubeconform. It converts the server's OpenAPI v3 schemas.
 package main
 
 import (
@@ -54,7 +54,7 @@ func write(directory string) error {
 		if err != nil {
 			return fmt.Errorf("encoding the JSON Schema of %s: %w", name, err)
 		}
-		// The name that kubeconform and its catalogues give to the schema of a custom resource.
+		// kubeconform and its catalogues name the schema of a custom resource like that.
 		file := filepath.Join(directory, "website_"+version.Version+".json")
 		if err := os.WriteFile(file, append(data, '\n'), 0o644); err != nil {
 			return fmt.Errorf("writing the JSON Schema of %s: %w", name, err)

@@ -1,5 +1,5 @@
-// Command kubernetes is each Kubernetes program of the development cluster: it runs the one whose name it is
-// called by. The programs share most of their code, so one binary is linked instead of seven.
+// Command kubernetes contains all Kubernetes programs of the development cluster: it runs the one with the
+// name of its link. The programs share most of their code, so one binary is linked instead of seven.
 package main
 
 import (
@@ -23,7 +23,8 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// commands are the programs that run until a signal ends them. Those of a node are added on Linux.
+// commands are the programs that run until a signal ends them. On Linux, the programs of a node
+// are added.
 var commands = map[string]func() *cobra.Command{
 	"kube-apiserver":          apiserver.NewAPIServerCommand,
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
@@ -46,7 +47,7 @@ func main() {
 }
 
 func runKubectl() {
-	// kubectl finds its plugins before it parses flags, and logs meanwhile.
+	// kubectl looks for its plugins before it parses flags, and logs meanwhile.
 	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)

@@ -1,5 +1,5 @@
 // Command models-schema prints the generated OpenAPI definitions as one OpenAPI
-// v2 document, which applyconfiguration-gen needs to know the types' structure.
+// v2 document, from which applyconfiguration-gen reads the types' structure.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
-// The generator looks for our types under names made from their Go package,
-// although definitions have the names that the package declares for them.
+// The generator looks up types by names made from their Go package, although
+// definitions have the names that the package declares.
 const (
 	declaredPrefix = "io.nevermosby.mycontroller."
 	goPrefix       = "com.github.kubesites.website-apiserver.pkg.apis.website."
@@ -38,7 +38,7 @@ func write() error {
 	reference := func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) }
 	for name, definition := range openapi.GetOpenAPIDefinitions(reference) {
 		schema := definition.Schema
-		// A type whose v3 schema cannot be said in v2 carries its v2 schema as an extension.
+		// A type whose v3 schema cannot be expressed in v2 has its v2 schema as an extension.
 		if v2, ok := schema.Extensions[common.ExtensionV2Schema].(spec.Schema); ok {
 			schema = v2
 		}

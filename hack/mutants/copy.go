@@ -13,7 +13,7 @@ import (
 // checkout is a copy of the user's checkout.
 type checkout struct{ dir string }
 
-// newCheckout copies the files of a checkout as they are, tracked or not. The copy has the history
+// newCheckout copies the files of a checkout unchanged, tracked or not. The copy has the history
 // as well, from which tests of upgrades build the previous release.
 func newCheckout(root, dir string) (checkout, error) {
 	c := checkout{dir}
@@ -28,7 +28,7 @@ func newCheckout(root, dir string) (checkout, error) {
 		return c, err
 	}
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == 0 }) {
-		// What was removed can still be in the index.
+		// The index can still contain a removed file.
 		err := copyFile(filepath.Join(root, name), filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return c, err
@@ -82,7 +82,7 @@ func (c checkout) compile(m mutant) error {
 	return nil
 }
 
-// run returns the standard output of a command, or an error with all that it has printed.
+// run returns the standard output of a command, or an error with all of its output.
 func run(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir

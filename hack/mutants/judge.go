@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verdict is what a run of one test came to.
+// verdict is the result of a run of one test.
 type verdict string
 
 const (
@@ -18,8 +18,9 @@ const (
 	timedOut    verdict = "timed out"
 )
 
-// judge returns what a test came to by the output of "go test -json", and the output as text. The
-// failure of another test, or of the process before the test has begun, is not one of the test.
+// judge returns the result of a test from the output of "go test -json", and the output as text.
+// The failure of another test, or of the process before the test has begun, does not count as a
+// failure of the test.
 func judge(output io.Reader, name string) (verdict, string) {
 	result, text := notRun, strings.Builder{}
 	events := json.NewDecoder(output)
@@ -36,7 +37,7 @@ func judge(output io.Reader, name string) (verdict, string) {
 			result = timedOut
 		case event.Test != name || result == timedOut:
 		case event.Action == "run", event.Action == "fail":
-			// A process that ends within a test reports nothing more of it.
+			// A process that ends within a test reports no result of it.
 			result = failed
 		case event.Action == "pass":
 			result = passed

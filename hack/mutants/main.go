@@ -1,6 +1,6 @@
 // Command mutants breaks a copy of the checkout by each patch of test/mutants and runs the test that
-// the patch names, which has to fail. Its arguments are numbers of patches; by default it takes all.
-// It is run at the root of the repository.
+// the patch names, which must fail. Its arguments are numbers of patches; by default it runs all. It
+// is run at the root of the repository.
 package main
 
 import (
@@ -34,7 +34,8 @@ func main() {
 	}
 }
 
-// tryAll tries the mutants with these numbers, reports on each, and returns how many are not caught.
+// tryAll tries the mutants with these numbers, reports on each, and returns the number of
+// uncaught ones.
 func (r *runner) tryAll(ctx context.Context, numbers []string) (failures int, err error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -93,8 +94,8 @@ func patches(root string, numbers []string) ([]string, error) {
 	return paths, nil
 }
 
-// prepareEnvironment has the tests find the programs that hack/test-tools.sh unpacks. In a hook of git,
-// the commands of tests would otherwise change the repository of the hook.
+// prepareEnvironment makes the programs that hack/test-tools.sh unpacks available to the tests. In a
+// git hook, the tests' git commands would otherwise change the repository of the hook.
 func prepareEnvironment(root string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {

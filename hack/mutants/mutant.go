@@ -11,17 +11,18 @@ import (
 
 // mutant is a patch of test/mutants.
 type mutant struct {
-	// name is that of the file without its extension, such as 03-other-namespace.
+	// name is the name of the file without its extension, such as 03-other-namespace.
 	name string
 	// patch is the header and the diff.
 	patch string
 	// tests fail with the patch, the cheapest one first.
 	tests []test
-	// files are those that the patch changes.
+	// files are changed by the patch.
 	files []string
 }
 
-// test is a test or subtest, with the directory of its module and its package, as "go test" gets them.
+// test is a test or subtest, with the directory of its module and its package as arguments of
+// "go test".
 type test struct{ module, pkg, name string }
 
 var (
@@ -30,7 +31,7 @@ var (
 	newFile  = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)$`)
 )
 
-// read returns a mutant, with an error that says what is wrong with its header.
+// read returns a mutant, or an error about its header.
 func read(path string) (mutant, error) {
 	m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".patch")}
 	text, err := os.ReadFile(path)
@@ -76,7 +77,7 @@ func (m *mutant) parse() error {
 	return nil
 }
 
-// pattern is the value of -run that selects the test alone.
+// pattern returns the value of -run that selects only the test.
 func (t test) pattern() string {
 	parts := strings.Split(t.name, "/")
 	for i, part := range parts {
@@ -85,7 +86,7 @@ func (t test) pattern() string {
 	return strings.Join(parts, "/")
 }
 
-// exists returns whether a checkout has the test. Of subtests, only a run can tell.
+// exists reports whether a checkout has the test. Subtests are only known in a run.
 func (t test) exists(root string) bool {
 	name, _, _ := strings.Cut(t.name, "/")
 	paths, _ := filepath.Glob(filepath.Join(root, t.module, t.pkg, "*_test.go"))

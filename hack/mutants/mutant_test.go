@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestPatches checks what can be checked of each patch without running its tests.
+// TestPatches checks each patch without running its tests.
 func TestPatches(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestPatches(t *testing.T) {
 		changed := map[string]bool{}
 		for _, file := range m.files {
 			changed[filepath.Dir(file)] = true
-			// Go runs this test again when a file that it has read changes.
+			// Go repeats this test when a file that it has read changes.
 			if _, err := os.ReadFile(filepath.Join(root, file)); err != nil {
 				t.Errorf("%s: %v", m.name, err)
 			}

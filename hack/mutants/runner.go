@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a test may take to stop its cluster when the run is interrupted.
+// stopTimeout is the time for a test to stop its cluster when the run is interrupted.
 const stopTimeout = 2 * time.Minute
 
-// errNotReverted leaves a copy of the checkout in which no other mutant can be tried.
+// errNotReverted makes a copy of the checkout unusable for other mutants.
 var errNotReverted = errors.New("the patch cannot be reverted")
 
 // runner tries mutants in a copy of the checkout.
 type runner struct {
 	checkout
-	// all has each test of a mutant run, and not the first one only.
+	// all runs each test of a mutant, instead of the first one only.
 	all bool
-	// baseline has each test run without a mutant before.
+	// baseline runs each test without a mutant first.
 	baseline bool
 	timeout  time.Duration
 	// logs is the directory of the outputs of tests.
@@ -31,7 +31,7 @@ type runner struct {
 	sound map[test]bool
 }
 
-// try returns the tests that catch a mutant, or an error that says why it is not caught.
+// try returns the tests that catch a mutant, or an error with the reason why none does.
 func (r *runner) try(ctx context.Context, path string) (caught []string, err error) {
 	m, err := read(path)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *runner) try(ctx context.Context, path string) (caught []string, err err
 	return caught, nil
 }
 
-// check returns an error if a test cannot catch anything.
+// check returns an error if a test fails without a mutant.
 func (r *runner) check(ctx context.Context, t test, mutant string) error {
 	if !t.exists(r.dir) {
 		return fmt.Errorf("test missing: no %s in %s of the module %s", t.name, t.pkg, t.module)

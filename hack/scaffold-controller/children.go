@@ -22,17 +22,16 @@ func addWebsites(known *runtime.Scheme) {
 	metav1.AddToGroupVersion(known, definition)
 }
 
-// children are what a Website is to have.
+// children are the desired children of a Website.
 type children struct {
 	nginx, agent *corev1.ConfigMap
 	deployment   *appsv1.Deployment
 	service      *corev1.Service
 }
 
-// childrenOf returns what website-controller's builders build, as the typed objects that a
-// controller of the book works with. A controller of one's own would build those directly: the
-// conversion is the only work here that is owed to the comparison, and BenchmarkConvert says
-// what it takes.
+// childrenOf returns the objects of website-controller's builders as typed objects, which a
+// controller of the book works with. A controller of this kind would build those directly: the
+// conversion is the only additional work for the comparison, and BenchmarkConvert measures it.
 func childrenOf(website *v1beta1.Website) (*children, error) {
 	config, err := resources.NginxConfig(website)
 	if err != nil {
@@ -57,7 +56,7 @@ func childrenOf(website *v1beta1.Website) (*children, error) {
 	}
 	for _, container := range c.deployment.Spec.Template.Spec.Containers {
 		for _, probe := range []*corev1.Probe{container.StartupProbe, container.ReadinessProbe} {
-			// The server's default. DeepDerivative compares numbers that are not set.
+			// This is the server's default. DeepDerivative also compares unset numbers.
 			probe.SuccessThreshold = 1
 		}
 	}

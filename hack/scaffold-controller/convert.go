@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// convert copies an apply configuration to the typed object that it describes. It is many
-// times cheaper than a detour through JSON, whose cost would be held against this controller.
+// convert copies an apply configuration to the corresponding typed object. It is many times
+// cheaper than a conversion through JSON, whose cost would distort the comparison.
 func convert(to, from any) (err error) {
 	defer func() {
-		// Types that do not match: reflect has no errors.
+		// reflect panics for types that do not match.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("converting %T to %T: %v", from, to, problem)
 		}
@@ -59,7 +59,7 @@ func assign(to, from reflect.Value) {
 	}
 }
 
-// pair are two struct types, and pairs the fields of one for those of the other.
+// pair is a pair of struct types, and pairs maps the fields of one to the other's.
 type pair struct{ to, from reflect.Type }
 
 var pairs sync.Map

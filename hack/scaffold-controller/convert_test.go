@@ -19,7 +19,7 @@ func deploymentOf(w *v1beta1.Website) (*appsv1ac.DeploymentApplyConfiguration, e
 		Agent: images.Agent}, "{}")
 }
 
-// TestConvert: the result is what the same JSON decodes to.
+// TestConvert: the result equals decoding the same JSON.
 func TestConvert(t *testing.T) {
 	w := testWebsite()
 	deployment, err := deploymentOf(w)
@@ -58,7 +58,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// BenchmarkConvert is what the comparison adds to each reconciliation for its largest child.
+// BenchmarkConvert measures the comparison's additional cost per reconcile for its largest child.
 func BenchmarkConvert(b *testing.B) {
 	deployment, err := deploymentOf(testWebsite())
 	if err != nil {
@@ -71,7 +71,7 @@ func BenchmarkConvert(b *testing.B) {
 	}
 }
 
-// BenchmarkBuild is what website-controller and this controller have in common.
+// BenchmarkBuild measures the part that website-controller and this controller share.
 func BenchmarkBuild(b *testing.B) {
 	w := testWebsite()
 	for b.Loop() {

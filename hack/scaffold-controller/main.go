@@ -64,7 +64,7 @@ func run(o options) error {
 		Metrics:          server.Options{BindAddress: o.metrics},
 		PprofBindAddress: o.pprof,
 		LeaderElection:   true, LeaderElectionID: leaseName, LeaderElectionNamespace: leaseNamespace,
-		// The process ends with the manager, so a successor need not wait for the lease to expire.
+		// The process ends with the manager, so a successor does not wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 	}
 	if o.tuned {
@@ -85,7 +85,7 @@ func setUp(manager ctrl.Manager, tuned bool) error {
 	var websites builder.Predicates
 	var limits controller.Options
 	if tuned {
-		// Its own status updates are no reason to reconcile.
+		// Its own status updates do not cause a reconcile.
 		websites = builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		limits.MaxConcurrentReconciles = tunedReconciles
 	} else {
@@ -105,7 +105,7 @@ func setUp(manager ctrl.Manager, tuned bool) error {
 	return nil
 }
 
-// tunedCache holds of the children those that carry the label of the controller.
+// tunedCache caches only children with the label of the controller.
 func tunedCache() cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{resources.LabelManagedBy: resources.ManagedBy})}
 	return cache.Options{
@@ -116,7 +116,7 @@ func tunedCache() cache.Options {
 	}
 }
 
-// newScheme knows the types of v1beta1 by the group of the definition.
+// newScheme registers the types of v1beta1 in the group of the definition.
 func newScheme() (*runtime.Scheme, error) {
 	known := runtime.NewScheme()
 	if err := scheme.AddToScheme(known); err != nil {

@@ -20,11 +20,11 @@ import (
 type reconciler struct {
 	client.Client
 	scheme *runtime.Scheme
-	// compareStatus leaves out status updates that change nothing.
+	// compareStatus skips status updates without a change.
 	compareStatus bool
 }
 
-// Reconcile brings the children and the status of a Website to what they should be.
+// Reconcile brings the children and the status of a Website to the desired state.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	website := &v1beta1.Website{}
 	if err := r.Get(ctx, request.NamespacedName, website); err != nil {
@@ -106,7 +106,7 @@ func (r *reconciler) own(website *v1beta1.Website, desired, current client.Objec
 	return ctrl.SetControllerReference(website, current, r.scheme)
 }
 
-// nameOf is what CreateOrUpdate finds an object by.
+// nameOf returns the name and namespace by which CreateOrUpdate looks up an object.
 func nameOf(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}
 }

@@ -82,7 +82,7 @@ func TestReconcile(t *testing.T) {
 	if owner := metav1.GetControllerOf(d); owner == nil || owner.APIVersion != definition.String() || owner.UID != "1" {
 		t.Errorf("the Deployment belongs to %v", owner)
 	}
-	// What the server adds is left alone.
+	// The server's defaults are kept.
 	d.Spec.Template.Spec.DNSPolicy, d.Spec.Template.Spec.Containers[0].TerminationMessagePath = corev1.DNSClusterFirst,
 		corev1.TerminationMessagePathDefault
 	d.Spec.Template.Spec.Containers[0].ReadinessProbe.SuccessThreshold = 1
@@ -104,7 +104,7 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("got %d writes, want the status only", *writes)
 	}
 	if reconcile(); *writes != 1 {
-		t.Errorf("got %d writes of what is settled, want none", *writes-1)
+		t.Errorf("got %d writes without a change, want none", *writes-1)
 	}
 	if err := r.Get(t.Context(), key, d); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestBookWritesStatus: without --tuned each reconciliation ends with a status update.
+// TestBookWritesStatus: without --tuned each reconcile ends with a status update.
 func TestBookWritesStatus(t *testing.T) {
 	r, writes := counting(t, false)
 	for range 2 {

@@ -11,8 +11,8 @@ import (
 
 const stopTimeout = 10 * time.Minute
 
-// startCluster starts the development cluster of a suite. The directory is for stopCluster, also
-// after an error.
+// startCluster starts the development cluster of a suite. It returns the directory for
+// stopCluster also after an error.
 func (r *runner) startCluster(ctx context.Context, p plan, log io.Writer) (dir string, err error) {
 	if err := os.RemoveAll(r.clusterLogs(p.name)); err != nil {
 		return "", fmt.Errorf("removing the logs of the previous cluster: %w", err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCluster runs a suite with scripts in the place of the development cluster.
+// TestCluster runs a suite with scripts in place of the development cluster.
 func TestCluster(t *testing.T) {
 	const script = "#!/bin/sh\necho \"$@\" >> calls\n"
 	wantCalls := []string{"up --dir=DIR --free-ports --node=simulated", "down --dir=DIR"}

@@ -15,8 +15,8 @@ const (
 	programs = "github.com/kubesites/website-apiserver/cmd/..."
 )
 
-// measureCoverage has all children write coverage data to dir: the tests, and the programs that they
-// build and start.
+// measureCoverage makes all child processes write coverage data to dir: the tests, and the programs
+// that they build and start.
 func measureCoverage(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("creating the directory of the coverage: %w", err)

@@ -9,7 +9,7 @@ import (
 )
 
 // durations is a file with the duration of the last run of each suite that passed, in seconds. It is
-// in the user's cache, so that a new checkout has it, too.
+// in the user's cache, so that new checkouts use it as well.
 type durations string
 
 // userCache returns the path of a file or directory of this project in the user's cache.
@@ -26,7 +26,7 @@ func userDurations() (durations, error) {
 	return durations(file), err
 }
 
-// read returns nothing for a file that cannot be read: the next write replaces it.
+// read returns nothing for an unreadable file: the next write replaces it.
 func (d durations) read() map[string]float64 {
 	seconds := map[string]float64{}
 	if data, err := os.ReadFile(string(d)); err != nil || json.Unmarshal(data, &seconds) != nil {

@@ -14,7 +14,7 @@ import (
 // event is a line of "go test -json".
 type event struct {
 	Action, Package, Test, Output string
-	// ImportPath is the package that is built, FailedBuild the one that a package needs.
+	// ImportPath is the package that is built, FailedBuild the failed dependency of a package.
 	ImportPath, FailedBuild string
 }
 
@@ -23,7 +23,7 @@ type collector struct {
 	log     io.Writer
 	show    *progress
 	results results
-	// other is the output that is no event.
+	// other is the output without events.
 	other    strings.Builder
 	partial  []byte
 	builds   map[string]string
@@ -47,7 +47,7 @@ func newCollector(log io.Writer, show *progress) *collector {
 	return &collector{log: log, show: show, builds: map[string]string{}, packages: map[string]*packageLog{}}
 }
 
-// Write implements io.Writer. It has no errors, which would end go test.
+// Write implements io.Writer. It returns no errors, as these would end go test.
 func (c *collector) Write(data []byte) (int, error) {
 	c.partial = append(c.partial, data...)
 	for {
@@ -74,7 +74,7 @@ func (c *collector) line(line []byte) {
 		e = event{Output: string(line)}
 		c.other.Write(line)
 	}
-	// No test fails because the log cannot be written.
+	// An error of the log fails no test.
 	_, _ = io.WriteString(c.log, e.Output)
 	if e.Action == "build-output" {
 		c.builds[e.ImportPath] += e.Output

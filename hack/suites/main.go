@@ -108,7 +108,8 @@ func selected(plans []plan, o options) ([]plan, error) {
 
 // prepare sets the environment of the tests, and installs the tools that they need.
 func (r *runner) prepare(ctx context.Context, out io.Writer, plans []plan) error {
-	// git sets them for hooks and for "git rebase --exec": the repositories of tests would be this one.
+	// git sets them for hooks and for "git rebase --exec": the tests' git commands would use
+	// this repository.
 	names, err := exec.CommandContext(ctx, "git", "rev-parse", "--local-env-vars").Output()
 	if err != nil {
 		return fmt.Errorf("asking git for its variables: %w", err)
@@ -118,8 +119,8 @@ func (r *runner) prepare(ctx context.Context, out io.Writer, plans []plan) error
 			return fmt.Errorf("removing %s: %w", name, err)
 		}
 	}
-	// No variable has the path of the checkout: the results in the cache of go test hold for the same values of all
-	// variables that a test reads, and a new checkout takes them, too.
+	// No variable contains the path of the checkout: go test's cache compares the values of all variables that a
+	// test reads, so that new checkouts use its results as well.
 	if err := os.Setenv("PWD", ""); err != nil {
 		return fmt.Errorf("setting PWD: %w", err)
 	}

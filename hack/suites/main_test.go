@@ -44,7 +44,7 @@ func TestSelected(t *testing.T) {
 	}
 }
 
-// TestRunAll compares the end of the output, and the durations that are kept.
+// TestRunAll compares the end of the output, and the recorded durations.
 func TestRunAll(t *testing.T) {
 	root := checkout(t, map[string]string{
 		"good/p_test.go": testFile("", "func TestGood(t *testing.T) {}\n"),
@@ -52,7 +52,7 @@ func TestRunAll(t *testing.T) {
 	})
 	good := suite{name: "good", steps: []step{{module: ".", packages: []string{"./good"}}}}
 	cached := suite{name: "cached", steps: []step{{module: ".", packages: []string{"./good"}, cached: true}}}
-	// Its results are in the cache then.
+	// The cache has its results then.
 	if got := (&runner{root: root}).run(t.Context(), plansOf(t, root, cached)[0], &progress{}); len(got.failures) > 0 {
 		t.Fatal(got.failures)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// plan is a suite with the tests that the checkout has for it.
+// plan is a suite with its tests in the checkout.
 type plan struct {
 	suite
 	steps []stepPlan
@@ -31,13 +31,14 @@ type stepPlan struct {
 	packages []pkg
 }
 
-// pkg is a package with its top-level tests. dir is relative to its module, as go test takes it.
+// pkg is a package with its top-level tests. dir is relative to its module, as an argument of
+// go test.
 type pkg struct {
 	importPath, dir string
 	tests           []string
 }
 
-// makePlans finds the tests of all suites in the checkout. It compiles nothing.
+// makePlans finds the tests of all suites in the checkout without compiling.
 func makePlans(ctx context.Context, root string, suites []suite) ([]plan, error) {
 	plans := make([]plan, 0, len(suites))
 	for _, s := range suites {
@@ -67,7 +68,7 @@ var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)(?:[^a-z(][^(]*)?
 
 // listPackages returns the packages of a module that match the patterns of go test.
 func listPackages(ctx context.Context, module string, patterns []string) ([]pkg, error) {
-	// With -find, go does not look for imports, and downloads nothing.
+	// With -find, go does not resolve imports, and downloads nothing.
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-find", "-json"}, patterns...)...)
 	cmd.Dir = module
 	output, err := cmd.Output()

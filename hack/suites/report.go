@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The output of a failure is cut in the middle: the log has all of it.
+// The output of a failure is shortened in the middle: the log has all of it.
 const (
 	firstLines = 100
 	lastLines  = 300
@@ -62,7 +62,7 @@ func (o outcome) verdict() string {
 	}
 }
 
-// printOutcomes prints everything but the sum.
+// printOutcomes prints everything except the sum.
 func printOutcomes(out io.Writer, outcomes []outcome) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nsuite\tresult\tpassed\tfailed\tskipped\ttime\tbudget\t")

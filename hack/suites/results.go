@@ -12,7 +12,7 @@ type results struct {
 	failures        []failure
 	skips           []skip
 	unreliable      []unreliable
-	// cached is set if a package did not run, as go test had its result.
+	// cached is set if go test had the result of a package in its cache.
 	cached bool
 }
 
@@ -29,7 +29,7 @@ type failure struct {
 // skip is a test or subtest that was skipped.
 type skip struct{ test, reason string }
 
-// unreliable is a test that failed, and passed when it ran again.
+// unreliable is a test that failed, and passed in its second run.
 type unreliable struct{ test, reason, output string }
 
 func (r *results) add(other results) {

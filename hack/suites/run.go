@@ -67,7 +67,7 @@ func (r *runner) run(ctx context.Context, p plan, show *progress) (all results) 
 	return all
 }
 
-// step runs a command, or go test and the unreliable tests that failed once more, each alone.
+// step runs a command, or go test and the failed unreliable tests once more, each alone.
 func (r *runner) step(ctx context.Context, st stepPlan, args []string, log io.Writer, show *progress) results {
 	if len(st.command) > 0 {
 		return r.commandStep(ctx, st.command, log, show)
@@ -115,7 +115,8 @@ func (r *runner) commandStep(ctx context.Context, command []string, log io.Write
 func (r *runner) goTest(ctx context.Context, st step, args []string, log io.Writer, show *progress) results {
 	events, stderr := newCollector(log, show), &strings.Builder{}
 	cmd := r.command(ctx, st.module, "go", r.arguments(st, args)...)
-	// Compilers, linkers and tests collect garbage less often, which takes more memory, and less CPU time.
+	// Compilers, linkers and tests collect garbage less often, which takes more memory, and less
+	// CPU time.
 	cmd.Env = append(append(cmd.Env, "GOGC=400"), r.environment(st)...)
 	cmd.Stdout, cmd.Stderr = events, io.MultiWriter(stderr, log)
 	err := cmd.Run()
@@ -133,7 +134,7 @@ func (r *runner) goTest(ctx context.Context, st step, args []string, log io.Writ
 }
 
 // command returns a command in a process group of its own. An interrupt of the runner interrupts
-// all of the group: go test waits for the tests then, which it does not at SIGTERM.
+// the whole group: go test waits for the tests then, which it does not at SIGTERM.
 func (r *runner) command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = filepath.Join(r.root, dir), os.Environ()
@@ -151,7 +152,7 @@ func (r *runner) arguments(st step, args []string) []string {
 		line = append(line, "-count=1", "-shuffle=on")
 	}
 	if r.coverage != "" {
-		// go test has the tests write to a temporary directory, and the programs that they start.
+		// go test makes the tests, and the programs that they start, write to a temporary directory.
 		line = append(line, "-exec=env 'GOCOVERDIR="+r.coverage+"'")
 		args = append(slices.Clone(args), "-test.gocoverdir="+r.coverage)
 	}
@@ -215,7 +216,7 @@ func pattern(test string) string {
 	return "'" + strings.ReplaceAll(strings.Join(elements, "/"), "'", `'\''`) + "'"
 }
 
-// dirOf returns the directory of a package, relative to its module, or nothing for an unknown package.
+// dirOf returns the directory of a package, relative to its module, or "" for an unknown package.
 func (st stepPlan) dirOf(importPath string) string {
 	for _, p := range st.packages {
 		if p.importPath == importPath {

@@ -21,7 +21,7 @@ type outcome struct {
 	plan
 	results
 	took time.Duration
-	// started is false if the suite was left out after an interrupt.
+	// started is false if the suite was skipped after an interrupt.
 	started bool
 }
 
@@ -66,7 +66,7 @@ func schedule(ctx context.Context, plans []plan, parallel int, run func(context.
 	return all
 }
 
-// next returns the index of the suite that starts next, or -1 if one has to end first.
+// next returns the index of the suite that starts next, or -1 if another must end first.
 func next(waiting []plan, now []running, parallel int) int {
 	if len(now) >= parallel || slices.ContainsFunc(now, func(r running) bool { return r.alone }) {
 		return -1

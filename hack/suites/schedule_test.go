@@ -40,7 +40,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// minutes are suites that take so long.
+// minutes returns suites with these durations.
 func minutes(names string, needs map[string]string, took map[string]int,
 ) ([]plan, func(context.Context, plan, *progress) results) {
 	var plans []plan

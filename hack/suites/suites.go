@@ -7,13 +7,13 @@ type suite struct {
 	name, about string
 	// steps run one after the other, also after a step has failed.
 	steps []step
-	// budget is how long the suite should take on two cores. A suite over its budget is marked.
+	// budget is the expected duration of the suite on two cores. A suite over its budget is marked.
 	budget time.Duration
 	// long suites run with "make test-long" only.
 	long bool
 	// needs names a resource that one suite at a time can use.
 	needs string
-	// alone is for a suite that fails beside any other.
+	// alone is set for a suite that fails beside any other.
 	alone bool
 	// tools are arguments of hack/test-tools.sh.
 	tools []string
@@ -40,9 +40,9 @@ type step struct {
 	env []string
 	// race enables the race detector on machines with a C compiler.
 	race bool
-	// cached accepts results from the cache of go test. It takes none for tests in random order, so these tests
+	// cached accepts results from the cache of go test. It has none for tests in random order, so these tests
 	// run in the order of their files. It is for tests that read no files outside their module, such as
-	// artifacts, whose changes the cache does not see.
+	// artifacts, whose changes the cache does not detect.
 	cached bool
 }
 
@@ -56,7 +56,7 @@ var suites = []suite{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
 		tools: []string{"nginx", "prometheus", "ssh"},
 		steps: []step{
-			// Some packages wait for clocks most of the time: three at once use both processors.
+			// Some packages wait for timers most of the time: three at once use both processors.
 			{module: ".", packages: []string{"./..."}, flags: []string{"-p=3"}, race: true, cached: true},
 			{module: "hack/images", packages: []string{"./..."}},
 			{module: "hack/scaffold-controller", packages: []string{"./..."}, cached: true},
@@ -82,8 +82,9 @@ var suites = []suite{
 	{
 		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node,
 		tools: []string{"chromium", "prometheus"},
-		// More tests at once starve the pods, whose fetches then miss their deadlines.
-		// Not shuffled: most of a run would have to be repeated to reproduce an order.
+		// More concurrent tests starve the pods, whose fetches then miss their
+		// deadlines. The order is not shuffled: most of a run would have to be
+		// repeated to reproduce it.
 		steps: []step{{
 			module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=6", "-shuffle=off"},
 		}},
@@ -94,7 +95,8 @@ var suites = []suite{
 	},
 	{
 		name: "faults", about: "every call of the controller fails once", budget: 8 * time.Minute,
-		// Not shuffled: the first test overtakes a store, which takes long once others have written to it.
+		// The order is not shuffled: the first test overtakes a store, which takes long once others have
+		// written to it.
 		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
 	},
 	{
@@ -112,7 +114,7 @@ var suites = []suite{
 	},
 	{
 		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 8 * time.Minute,
-		// Two packages at once: that of a damaged Website waits most of the time.
+		// Two packages run at once: the one with a damaged Website waits most of the time.
 		steps: []step{{
 			module: "test", packages: []string{"./integration/server", "./integration/undecodable"},
 			flags: []string{"-timeout=40m", "-p=2", "-parallel=4"},

@@ -15,16 +15,16 @@ import (
 	traefiktls "github.com/traefik/traefik/v3/pkg/tls"
 )
 
-// The entry points, by the names that providers give them in routers.
+// These are the entry points, by the names that providers use in routers.
 const (
 	entryHTTP  = "web"
 	entryHTTPS = "websecure"
 )
 
-// providers are those of configurations.
+// providers is the number of providers of configurations.
 const providers = 2
 
-// edge serves what the providers have read last.
+// edge serves the current configurations of the providers.
 type edge struct {
 	entries      atomic.Pointer[map[string]*muxer.Muxer]
 	certificates *traefiktls.Manager
@@ -46,7 +46,7 @@ func tlsOptions() map[string]traefiktls.Options {
 	return map[string]traefiktls.Options{traefiktls.DefaultTLSConfigName: traefiktls.DefaultTLSOptions}
 }
 
-// follow takes in configurations until the context ends. One that cannot be served is left out.
+// follow applies configurations until the context ends. An invalid one is skipped.
 func (e *edge) follow(ctx context.Context, configurations <-chan dynamic.Message) {
 	known := map[string]*dynamic.Configuration{}
 	for {
@@ -72,7 +72,7 @@ func (e *edge) follow(ctx context.Context, configurations <-chan dynamic.Message
 	}
 }
 
-// build returns what is served at each entry point.
+// build returns the handlers of each entry point.
 func (e *edge) build(ctx context.Context, known map[string]*dynamic.Configuration) (map[string]*muxer.Muxer, []error) {
 	parser, err := muxer.NewSyntaxParser()
 	if err != nil {
@@ -96,8 +96,8 @@ func (e *edge) build(ctx context.Context, known map[string]*dynamic.Configuratio
 				priority = muxer.GetRulePriority(router.Rule)
 			}
 			for entry, mux := range entries {
-				// An Ingress names no entry points: it is served at all of them, as where Traefik has TLS
-				// enabled at that of HTTPS.
+				// An Ingress names no entry points: it is served at all of them, like in Traefik if TLS
+				// is enabled at the entry point of HTTPS.
 				if len(router.EntryPoints) > 0 && !slices.Contains(router.EntryPoints, entry) {
 					continue
 				}
@@ -129,7 +129,7 @@ func (e *edge) tlsConfig() *tls.Config {
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			return e.certificates.Get(traefiktls.DefaultTLSStoreName, traefiktls.DefaultTLSConfigName)
 		},
-		// Only for the check of ListenAndServeTLS: the other configuration is used.
+		// ListenAndServeTLS checks this field. The other configuration is used.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil },
 	}
 }

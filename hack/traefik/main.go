@@ -1,9 +1,9 @@
 // Command traefik is the controller of the Gateways and Ingresses of a development cluster: Traefik's
-// providers of Gateway API and Ingress, which also write the status of both, its rules, its
-// redirects and its choice of certificates, in front of net/http.
+// providers of Gateway API and Ingress, which also write the status of both, its rules, its redirects
+// and its choice of certificates, in front of net/http.
 //
-// Traefik's own command links the clients of all DNS providers of ACME, in modules that are not to be
-// had from every proxy.
+// Traefik's own command links the clients of all DNS providers of ACME, in modules that not every
+// proxy has.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&o.httpPort, "http-port", 80, "The port of HTTP")
 	flag.IntVar(&o.httpsPort, "https-port", 443, "The port of HTTPS")
 	flag.StringVar(&o.ready, "ready-address", "127.0.0.1:8080",
-		"The address that answers once what is in the cluster is served")
+		"The address that answers once the routes in the cluster are served")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// provider is what reads from the cluster what to serve. KUBECONFIG names the cluster.
+// provider reads configurations from the cluster. KUBECONFIG names the cluster.
 type provider interface {
 	Init() error
 	Provide(configurations chan<- dynamic.Message, pool *safe.Pool) error

@@ -14,7 +14,7 @@ import (
 	"github.com/traefik/traefik/v3/pkg/middlewares/requestdecorator"
 )
 
-// withHost has the rules see the canonical host of a request.
+// withHost makes the rules match the canonical host of a request.
 func withHost(r *http.Request) *http.Request {
 	decorated := r
 	requestdecorator.New(nil).ServeHTTP(nil, r, func(_ http.ResponseWriter, with *http.Request) { decorated = with })
@@ -113,8 +113,8 @@ func choose(handlers []http.Handler) http.Handler {
 	})
 }
 
-// proxy leads requests to a server. All servers share the transport, which keeps connections
-// from one configuration to the next.
+// proxy forwards requests to a server. All servers share the transport, which keeps
+// connections across configurations.
 func (s *site) proxy(address string) (http.Handler, error) {
 	target, err := url.Parse(address)
 	if err != nil || target.Scheme != "http" {

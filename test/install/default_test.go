@@ -123,7 +123,7 @@ spec:
 	as := []string{"create", "--dry-run=server", "-f", "-", "--as=system:serviceaccount:website-system:website-controller"}
 	for name, test := range map[string]struct{ former, now, want string }{
 		"the controller's own pods": {pod, pod, ""},
-		"a token":                  {pod, "", "without a ServiceAccount token"},
+		"a token":                   {pod, "", "without a ServiceAccount token"},
 		"a projected token": {pod, pod + "      volumes: [{name: t, projected: {sources: [{serviceAccountToken: " +
 			"{path: t}}]}}]\n", "without a ServiceAccount token"},
 		"a host path":             {pod, pod + "      volumes: [{name: h, hostPath: {path: /}}]\n", "without host paths"},

@@ -1,6 +1,6 @@
-// Package balancer leads the connections to one port to several servers, as kube-proxy does
-// with those to a Service: each new connection goes to a random ready server, and stays
-// there. It can cut a server off, so that tests see what a network that drops packets does.
+// Package balancer distributes the connections to one port over several servers, as
+// kube-proxy does for a Service: each new connection goes to a random ready server, and
+// stays there. It can cut a server off, to simulate a network that drops packets.
 package balancer
 
 import (
@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// Options say what a balancer listens on and where it leads.
+// Options configure a balancer.
 type Options struct {
-	// Address is what it listens on.
+	// Address is the listening address.
 	Address string
 	// Servers are the addresses of the servers, by name.
 	Servers map[string]string
@@ -26,8 +26,8 @@ type Options struct {
 	Probe func(ctx context.Context, address string) error
 	// Period is the polling interval of the probe, and its timeout.
 	Period time.Duration
-	// FailureThreshold is how many probes in a row must fail before a server that was ready
-	// gets no new connections.
+	// FailureThreshold is the number of consecutive failed probes after which a ready
+	// server gets no new connections.
 	FailureThreshold int
 }
 
@@ -47,9 +47,9 @@ type Balancer struct {
 type server struct {
 	ready    bool
 	failures int
-	// cut is not nil while the server is cut off; it is closed when that ends.
+	// cut is not nil while the server is cut off; it is closed on reconnection.
 	cut chan struct{}
-	// total is the number of connections that it got.
+	// total is the number of its connections so far.
 	total int
 	// open are the connections, with both ends.
 	open map[*pair]struct{}
@@ -109,8 +109,8 @@ func (b *Balancer) Close() error {
 	return nil
 }
 
-// CutOff lets no more data through to a server or from it, and closes nothing:
-// neither side notices. It ends with Reconnect; what was sent meanwhile arrives then, as TCP repeats it.
+// CutOff stops the data to and from a server without closing a connection: neither side notices.
+// Reconnect ends it; data sent meanwhile arrives then, as TCP retransmits it.
 func (b *Balancer) CutOff(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *Balancer) Reconnect(name string) {
 	}
 }
 
-// Ready are the names of the servers that get new connections.
+// Ready returns the names of the servers that get new connections.
 func (b *Balancer) Ready() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Balancer) Ready() []string {
 	return names
 }
 
-// Connections returns how many connections each server got so far.
+// Connections returns the number of connections of each server so far.
 func (b *Balancer) Connections() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +180,7 @@ func (b *Balancer) probe(ctx context.Context, name, address string) {
 	}
 }
 
-// cut returns a channel that is closed when the server is not cut off any more, or nil.
+// cut returns a channel that is closed when the server is reconnected, or nil.
 func (b *Balancer) cut(name string) chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -208,7 +208,7 @@ func (b *Balancer) accept(ctx context.Context) {
 	}
 }
 
-// assign chooses a server for a connection; there is none if the pair is nil.
+// assign chooses a server for a connection; the pair is nil without one.
 func (b *Balancer) assign(client net.Conn) (name string, p *pair) {
 	ready := b.Ready()
 	b.mu.Lock()
@@ -253,7 +253,7 @@ func (b *Balancer) relay(ctx context.Context, name string, p *pair) {
 	copying.Wait()
 }
 
-// copy moves data in one direction, while the server is not cut off.
+// copy copies data in one direction while the server is not cut off.
 func (b *Balancer) copy(name string, p *pair, to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -58,7 +58,7 @@ func (c *client) ask(timeout time.Duration) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return "", err
 	}
-	if _, err := fmt.Fprintln(c, "who"); err != nil {
+	if _, err := fmt.Fprintln(c, "name"); err != nil {
 		return "", err
 	}
 	line, err := c.lines.ReadString('\n')
@@ -137,7 +137,7 @@ func TestBalancer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := clients["second"].lines.ReadString('\n'); err != nil || line != "second\n" {
-		t.Errorf("afterwards it answers %q (%v), want the answer to what was sent before", line, err)
+		t.Errorf("afterwards it answers %q (%v), want the answer to the earlier line", line, err)
 	}
 	if total := b.Connections(); total["second"] < 20 || total["first"] == 0 {
 		t.Errorf("connections = %v", total)

@@ -21,8 +21,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// A write to an output that is closed, such as a pipe to head, fails instead of ending the program. Ignored,
-	// the signal would be ignored by the components as well.
+	// A write to a closed output, such as a pipe to head, fails instead of ending the program. If the signal
+	// were ignored, the components would ignore it as well.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// After the first signal, the second one ends the program at once.
 	context.AfterFunc(ctx, stop)
@@ -38,7 +38,7 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "devcluster:", err)
 	if interrupted {
-		fmt.Fprintln(os.Stderr, `devcluster: interrupted: "make up" continues, "make down" stops what was started`)
+		fmt.Fprintln(os.Stderr, `devcluster: interrupted: "make up" continues, "make down" stops the started processes`)
 	}
 	os.Exit(1)
 }
@@ -50,11 +50,11 @@ func upCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&options.Dir, "dir", devcluster.DefaultDir, "The directory of the cluster's state")
 	flags.StringVar((*string)(&options.Node), "node", string(devcluster.NodeAuto), "The kind of nodes: real (Linux, as "+
-		"root), simulated (kwok), or auto: that of the existing cluster, else real if this machine supports it")
+		"root), simulated (kwok), or auto: as the existing cluster, else real if this machine supports it")
 	flags.StringVar((*string)(&options.Images), "images", string(devcluster.ImagesAuto), "The source of a real node's "+
 		"images: registry, debian (built from Debian packages), or auto: registry if it is reachable")
 	flags.StringVar(&options.GitSyncImageArchive, "git-sync-image-archive", "",
-		"A file with the git-sync image of a real node, as \"docker save\" writes it, instead of what --images names")
+		"A file with the git-sync image of a real node, as \"docker save\" writes it, instead of the source in --images")
 	flags.StringVar(&options.NginxImageArchive, "nginx-image-archive", "",
 		"A file with the nginx image of a real node, as --git-sync-image-archive")
 	base := flags.Int("base-port", 0, fmt.Sprintf("The first of the consecutive ports of the components (default: those "+
@@ -62,8 +62,8 @@ func upCommand() *cobra.Command {
 	flags.BoolVar(&options.FreePorts, "free-ports", false,
 		"Take any free ports instead of those from --base-port on. An existing cluster keeps its ports")
 	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such "+
-		"as v1.34.4 (default: that of hack/kubernetes). Only with --node=simulated")
-	flags.IntVar(&options.KubernetesGOGC, "kubernetes-gogc", 0, "GOGC of the programs of Kubernetes (default: that of Go)")
+		"as v1.34.4 (default: the version in hack/kubernetes). Only with --node=simulated")
+	flags.IntVar(&options.KubernetesGOGC, "kubernetes-gogc", 0, "GOGC of the programs of Kubernetes (default: Go's)")
 	disk := flags.String("node-disk", "",
 		"How much of the disk the pods of a real node may request, such as 32Gi (default: all of it)")
 	flags.BoolVar(&options.Gateway, "gateway", false,
@@ -121,7 +121,7 @@ func up(ctx context.Context, options devcluster.Options) error {
 	return nil
 }
 
-// quoted returns a path as a shell reads it.
+// quoted quotes a path for a shell.
 func quoted(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return strings.ContainsRune(" \t\"'`$\\&;()<>|*?[]#~", r) }) {
 		return path

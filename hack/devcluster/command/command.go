@@ -1,4 +1,4 @@
-// Package command runs programs for their output.
+// Package command runs programs and returns their output.
 package command
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Output runs a command that was made with ctx and returns its standard output without
-// white space around it. The error contains the command and its standard error.
+// Output runs a command that was made with ctx and returns its trimmed standard
+// output. The error contains the command and its standard error.
 func Output(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	out, err := cmd.Output()
 	if err == nil {

@@ -17,9 +17,9 @@ import (
 // dialTimeout is the time limit of a connection to a target.
 const dialTimeout = 10 * time.Second
 
-// Options say what a gateway listens on and where it leads.
+// Options configure a gateway.
 type Options struct {
-	// API is the address that stands for kube-apiserver, Target where that listens.
+	// API is the listening address for kube-apiserver, Target the address of kube-apiserver itself.
 	API, Target string
 	// Proxy is the address of an HTTP proxy that makes connections (CONNECT) to any host.
 	Proxy string
@@ -87,7 +87,7 @@ func (h connectHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = upstream.Close()
 		return
 	}
-	// Data that the client sent before the response is in the buffer.
+	// The buffer contains data that the client sent before the response.
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = conn.Close()

@@ -17,11 +17,11 @@ const Branch = "main"
 // names are the repositories' names: one part, or "private/" and one part.
 var names = regexp.MustCompile(`^(` + PrivateArea + `/)?[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// Path is where the repository of that name is in dir. Names are "NAME" or "private/NAME".
+// Path returns the path of a repository in dir. Names are "NAME" or "private/NAME".
 func Path(dir, name string) string { return filepath.Join(dir, name+".git") }
 
-// Create makes an empty repository unless there is one of that name, and returns its path,
-// which can be pushed to.
+// Create makes an empty repository unless one of that name exists, and returns its path,
+// to which git can push.
 func Create(ctx context.Context, dir, name string) (string, error) {
 	if !names.MatchString(name) || name == PrivateArea {
 		return "", fmt.Errorf("%q is not a valid repository name: use letters, digits, - and _, after %q for a private "+
@@ -44,8 +44,8 @@ func Create(ctx context.Context, dir, name string) (string, error) {
 	return path, nil
 }
 
-// Commit makes the content of a directory the next commit of the repository's branch and
-// returns its hash. If nothing changed, that is the hash of the commit that is there.
+// Commit commits the content of a directory to the repository's branch and returns the
+// hash. Without a change, that is the hash of the existing commit.
 func Commit(ctx context.Context, dir, name, content, message string) (string, error) {
 	path := Path(dir, name)
 	index, err := os.MkdirTemp("", "gitserver-")
@@ -84,7 +84,7 @@ func Commit(ctx context.Context, dir, name, content, message string) (string, er
 	return hash, err
 }
 
-// git runs git free of the user's settings and returns what it printed.
+// git runs git independent of the user's settings and returns its output.
 func git(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = append([]string{

@@ -1,6 +1,6 @@
 // Package gitserver serves the git repositories of a directory, read-only: over HTTP and
 // https with a user and a password below "private", and without elsewhere; over ssh, all of
-// them, with a key. A push goes to the repository's path on this machine.
+// them, with a key. Pushes go to the repository's path on this machine.
 package gitserver
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// PrivateArea is the directory, and the first part of the path, of repositories that take
-	// a user and a password.
+	// PrivateArea is the directory, and the first part of the path, of repositories that
+	// require a user and a password.
 	PrivateArea = "private"
 	// HealthPath answers 200 while the server runs.
 	HealthPath = "/-/healthz"
@@ -28,9 +28,9 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
-// Options say what a server serves.
+// Options configure a server.
 type Options struct {
-	// Address is where it listens, host:port.
+	// Address is the listening address, host:port.
 	Address string
 	// Dir holds the repositories, NAME.git each.
 	Dir string
@@ -70,7 +70,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	}
 	credentials, err := os.ReadFile(o.CredentialsFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading who may see private repositories: %w", err)
+		return nil, fmt.Errorf("reading the credentials of private repositories: %w", err)
 	}
 	user, password, ok := strings.Cut(strings.TrimSpace(string(credentials)), ":")
 	if !ok || user == "" || password == "" {
@@ -86,7 +86,7 @@ func NewHandler(o Options) (http.Handler, error) {
 		Dir:  dir,
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1",
-			// Settings of the user or the system must not change what is served. The
+			// Settings of the user or the system must not affect the served content. The
 			// directory may belong to another user (sudo).
 			"GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir,
 			"GIT_CONFIG_COUNT=2",
@@ -114,8 +114,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.backend.ServeHTTP(w, r)
 }
 
-// private is careful with a path such as //private or /x/../private: git reads it from the
-// file system, so whatever is not plain counts as private.
+// private treats every path that is not plain, such as //private or /x/../private, as
+// private, because git reads it from the file system.
 func (h *handler) private(path string) bool {
 	if clean := filepath.Clean("/" + path); clean != strings.TrimSuffix(path, "/") {
 		return true

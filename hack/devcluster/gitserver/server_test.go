@@ -39,7 +39,7 @@ func serve(t *testing.T) (url, dir, commit string) {
 	return server.URL, dir, commit
 }
 
-// lsRemote asks as a client that cannot be asked for a password.
+// lsRemote sends a request as a client without a password prompt.
 func lsRemote(t *testing.T, url string) (string, error) {
 	t.Helper()
 	return git(t.Context(), []string{"GIT_TERMINAL_PROMPT=0"}, "ls-remote", url, "HEAD")

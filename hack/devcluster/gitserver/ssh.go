@@ -97,7 +97,7 @@ func uploadPack(dir string, session sshserver.Session) {
 		_ = session.Exit(1)
 		return
 	}
-	// Through a pipe: git may end before the client has closed its side.
+	// A pipe is used, as git may end before the client has closed its side.
 	cmd := exec.CommandContext(session.Context(), "git", "-c", "safe.directory=*", "upload-pack", Path(dir, name))
 	cmd.Stdout, cmd.Stderr = session, session.Stderr()
 	stdin, err := cmd.StdinPipe()

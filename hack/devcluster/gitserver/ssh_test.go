@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sshCommand has git use a key and know one host.
+// sshCommand makes git use a key and trust one host key.
 func sshCommand(t *testing.T, key, knownHosts []byte) []string {
 	t.Helper()
 	keyFile, hostsFile := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "known_hosts")

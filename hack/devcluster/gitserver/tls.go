@@ -15,7 +15,7 @@ import (
 type TLS struct {
 	// URL is the prefix of the URL of a repository, which ends with "/NAME.git".
 	URL string
-	// CA is the certificate that clients verify this server with, as PEM.
+	// CA is the certificate by which clients verify this server, as PEM.
 	CA []byte
 
 	server *http.Server

@@ -18,10 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// epoch is the time of everything in an image: equal inputs make equal images.
+// epoch is the time of all files in an image: equal inputs make equal images.
 var epoch = time.Unix(0, 0).UTC()
 
-// Write writes an archive, as docker save does, that holds an image of that name.
+// Write writes an archive of an image, as docker save does.
 func Write(w io.Writer, image string, config v1.Config, layer *Layer) error {
 	tag, err := name.NewTag(image)
 	if err != nil {
@@ -36,7 +36,7 @@ func Write(w io.Writer, image string, config v1.Config, layer *Layer) error {
 		RootFS: v1.RootFS{Type: "layers"},
 	})
 	if err == nil {
-		// Not compressed: the archive goes to the same machine's containerd.
+		// The layer is not compressed, as the archive is imported on the same machine.
 		made, err = mutate.AppendLayers(made, static.NewLayer(files.Bytes(), types.OCIUncompressedLayer))
 	}
 	if err == nil {

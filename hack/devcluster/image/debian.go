@@ -17,12 +17,12 @@ import (
 var documentation = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/",
 	"usr/share/lintian/", "usr/share/bash-completion/", "usr/share/bug/", "usr/share/zoneinfo/"}
 
-// Apt runs apt-get with arguments and returns what it printed.
+// Apt runs apt-get with arguments and returns its output.
 type Apt func(ctx context.Context, args ...string) (string, error)
 
-// DownloadDebian fetches packages and everything they depend on into a new directory in dir,
-// whatever this system has installed, and returns their files. apt-get verifies them as it
-// does for the system itself. Nothing is installed.
+// DownloadDebian downloads packages and all their dependencies into a new directory in dir,
+// also if they are installed, and returns their files. apt-get verifies them as it does for
+// the system itself. No package is installed.
 func DownloadDebian(ctx context.Context, apt Apt, dir string, packages ...string) ([]string, error) {
 	directory, err := os.MkdirTemp(dir, "debian-")
 	if err != nil {
@@ -34,12 +34,12 @@ func DownloadDebian(ctx context.Context, apt Apt, dir string, packages ...string
 		return nil, fmt.Errorf("creating a directory for Debian's packages: %w", err)
 	}
 	args := append([]string{
-		// An empty list of installed packages, so that all dependencies are fetched.
+		// The list of installed packages is empty, so that all dependencies are downloaded.
 		"-o", "Dir::State::status=" + status,
 		"-o", "Dir::State::extended_states=" + filepath.Join(directory, "extended"),
 		"-o", "Dir::Cache::archives=" + archives,
 		"-o", "Debug::NoLocking=true",
-		// The user that apt would download as cannot write into a directory of root's.
+		// apt's user for downloads cannot write into a directory of root's.
 		"-o", "APT::Sandbox::User=root",
 		"--yes", "--no-install-recommends", "--download-only", "install"}, packages...)
 	if _, err := apt(ctx, args...); err != nil {

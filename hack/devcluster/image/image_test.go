@@ -131,7 +131,7 @@ func TestLayerMergesPackages(t *testing.T) {
 	}
 }
 
-// TestRename: an image is taken from one archive to another, under the name that pods use.
+// TestRename: an image is copied from one archive to another, under the name that pods use.
 func TestRename(t *testing.T) {
 	dir := t.TempDir()
 	write := func(file string, config v1.ConfigFile, names ...string) string {

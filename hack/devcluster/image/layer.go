@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Layer is a tree of files. Paths are absolute or relative to the root alike.
+// Layer is a tree of files. Paths may be absolute or relative to the root.
 type Layer struct{ entries map[string]*entry }
 
 type entry struct {
@@ -19,11 +19,11 @@ type entry struct {
 	data   []byte
 }
 
-// merged are the top directories that Debian keeps as links into /usr. Packages may still
+// merged are the top directories that are links into /usr on Debian. Packages may still
 // name files by the old paths.
 var merged = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
-// NewLayer makes a layer with what every root file system has.
+// NewLayer makes a layer with the directories of every root file system.
 func NewLayer() *Layer {
 	l := &Layer{entries: map[string]*entry{}}
 	for _, dir := range []string{"dev", "etc", "proc", "run", "sys", "usr", "var"} {
@@ -34,7 +34,7 @@ func NewLayer() *Layer {
 	return l
 }
 
-// MergeUsr links /bin, /lib and so on into /usr, as on every Debian today.
+// MergeUsr links /bin, /lib and so on into /usr, as on every current Debian.
 func (l *Layer) MergeUsr() {
 	for _, name := range merged {
 		l.AddDirectory("usr/"+name, 0o755)
@@ -43,23 +43,23 @@ func (l *Layer) MergeUsr() {
 	l.AddSymlink("var/run", "/run")
 }
 
-// AddDirectory adds a directory, or changes the mode of one that is there.
+// AddDirectory adds a directory, or changes the mode of an existing one.
 func (l *Layer) AddDirectory(name string, mode int64) {
 	l.put(name, &entry{header: tar.Header{Typeflag: tar.TypeDir, Mode: mode}})
 }
 
-// AddFile adds a file of root's, or replaces it.
+// AddFile adds or replaces a file owned by root.
 func (l *Layer) AddFile(name string, mode int64, data []byte) {
 	l.put(name, &entry{header: tar.Header{Typeflag: tar.TypeReg, Mode: mode}, data: data})
 }
 
-// AddSymlink adds a symbolic link, or replaces what is there.
+// AddSymlink adds or replaces a symbolic link.
 func (l *Layer) AddSymlink(name, target string) {
 	l.put(name, &entry{header: tar.Header{Typeflag: tar.TypeSymlink, Mode: 0o777, Linkname: target}})
 }
 
-// AddTar adds what an archive holds, except what skip returns true for. skip sees paths
-// without a slash in front.
+// AddTar adds the entries of an archive for which skip returns false. The paths for
+// skip have no leading slash.
 func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 	reader := tar.NewReader(r)
 	for {
@@ -82,7 +82,7 @@ func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 				return fmt.Errorf("reading %s from an archive for an image: %w", name, err)
 			}
 		case tar.TypeLink:
-			// The same bytes again, rather than an order in which links come after files.
+			// The bytes are repeated, as links need not come after files.
 			if target := l.entries[l.resolve(header.Linkname)]; target != nil {
 				e.header.Typeflag, e.header.Linkname, e.data = tar.TypeReg, "", target.data
 			} else {
@@ -94,7 +94,7 @@ func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 			}
 		case tar.TypeSymlink:
 		default:
-			continue // devices and the like: the runtime makes what a container needs
+			continue // devices and the like, which the runtime creates
 		}
 		l.put(name, e)
 	}
@@ -102,7 +102,7 @@ func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 
 func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// resolve follows the links of MergeUsr, and no others.
+// resolve follows only the links of MergeUsr.
 func (l *Layer) resolve(name string) string {
 	name = clean(name)
 	top, rest, below := strings.Cut(name, "/")
@@ -125,8 +125,8 @@ func (l *Layer) put(name string, e *entry) {
 	l.entries[name] = e
 }
 
-// Write writes the layer as an archive, sorted, so that directories come before what is in
-// them and equal layers are equal archives.
+// Write writes the layer as an archive, sorted, so that directories come before their
+// entries and equal layers are equal archives.
 func (l *Layer) Write(w io.Writer) error {
 	out := tar.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(l.entries)) {

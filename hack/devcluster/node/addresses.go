@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// Addresses are what a node and its pods use. The zero value means: not chosen.
+// Addresses are the networks of a node and its pods. The zero value means: not chosen.
 type Addresses struct {
 	// Pair is the network between the host and the node, a /30: the host has its first
 	// address, the node its second.
@@ -15,9 +15,10 @@ type Addresses struct {
 	Pods string `json:"pods,omitempty"`
 }
 
-// pools are private ranges, cut into blocks of /23. Several, because a company's network
-// may claim all of one. They keep clear of the addresses of Services and of what other
-// tools for containers take first (10.0, 10.42, 10.88, 10.244, 172.17 and 192.168.0).
+// pools are private ranges, divided into blocks of /23. There are several, because
+// a company's network may use all of one. They exclude the addresses of Services
+// and the first choices of other container tools (10.0, 10.42, 10.88, 10.244,
+// 172.17 and 192.168.0).
 var pools = []netip.Prefix{
 	netip.MustParsePrefix("10.200.0.0/14"),
 	netip.MustParsePrefix("172.28.0.0/14"),
@@ -26,8 +27,8 @@ var pools = []netip.Prefix{
 
 const blockBits = 23
 
-// Choose finds addresses that collide with nothing in taken. Choosing begins at a block
-// named by start, so that clusters started at the same time do not choose the same.
+// Choose returns addresses that do not overlap with taken. The search begins at a block
+// derived from start, so that clusters started at the same time choose different ones.
 func Choose(taken []netip.Prefix, start int) (Addresses, error) {
 	for _, pool := range pools {
 		count := 1 << (blockBits - pool.Bits())
@@ -49,7 +50,7 @@ func blockOf(pool netip.Prefix, i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), blockBits)
 }
 
-// cut takes the pair from the first half of a block, and makes the second the pods'.
+// cut takes the pair from the first half of a block, and the pods' network from the second.
 func cut(block netip.Prefix) Addresses {
 	a := block.Addr().As4()
 	a[2]++
@@ -68,18 +69,17 @@ func overlaps(block netip.Prefix, taken []netip.Prefix) bool {
 	return false
 }
 
-// Collides reports whether chosen addresses are used by something else meanwhile, or are
-// damaged.
+// Collides reports whether chosen addresses are in use elsewhere by now, or are damaged.
 func (a Addresses) Collides(taken []netip.Prefix) bool {
 	pair, err := netip.ParsePrefix(a.Pair)
 	pods, podsErr := netip.ParsePrefix(a.Pods)
 	return errors.Join(err, podsErr) != nil || pair.Bits() != 30 || overlaps(pair, taken) || overlaps(pods, taken)
 }
 
-// Host is the address of the host's side of the pair.
+// Host returns the address of the host's side of the pair.
 func (a Addresses) Host() string { return a.nth(1) }
 
-// Node is the node's address, at which NodePorts answer.
+// Node returns the node's address, which serves NodePorts.
 func (a Addresses) Node() string { return a.nth(2) }
 
 func (a Addresses) nth(n int) string {

@@ -22,7 +22,7 @@ const (
 // hierarchy is one mounted tree of cgroups.
 type hierarchy struct {
 	path string
-	// controllers are those of a version 1 hierarchy; nil for version 2.
+	// controllers are the controllers of a version 1 hierarchy; nil for version 2.
 	controllers []string
 }
 
@@ -46,7 +46,7 @@ func hierarchies(mounts string) []hierarchy {
 	return found
 }
 
-// unescapeMount undoes how a mount table writes white space and backslashes.
+// unescapeMount decodes white space and backslashes in a mount table.
 func unescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
@@ -62,7 +62,7 @@ func mounted() ([]hierarchy, error) {
 	return hierarchies(string(data)), nil
 }
 
-// MakeCgroups makes the cgroup of that name below which all pods live, in every hierarchy.
+// MakeCgroups makes the parent cgroup of all pods, in every hierarchy.
 func MakeCgroups(name string) error {
 	all, err := mounted()
 	if err != nil {
@@ -86,8 +86,8 @@ func MakeCgroups(name string) error {
 	return nil
 }
 
-// inheritCPUs gives a version 1 cgroup the processors and memory of its parent: it has
-// none to begin with, and no process can enter it.
+// inheritCPUs copies the processors and memory nodes of the parent to a version 1
+// cgroup: initially it has none, and no process can enter it.
 func inheritCPUs(parent, path string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		data, err := os.ReadFile(filepath.Join(parent, file))
@@ -113,8 +113,8 @@ func delegate(path string) {
 	}
 }
 
-// RemoveCgroups removes the cgroup of that name with everything below it. The processes in
-// there have ended or are about to; it waits a little for them.
+// RemoveCgroups removes the cgroup of that name with all its descendants. Their processes
+// have ended or are about to; it waits a little for them.
 func RemoveCgroups(ctx context.Context, name string) error {
 	all, err := mounted()
 	if err != nil {
@@ -159,7 +159,7 @@ func RemoveStaleCgroups(prefix string, alive func(id string) bool) error {
 	return nil
 }
 
-// removeCgroup removes a cgroup after those below it. The files in a cgroup go with it.
+// removeCgroup removes a cgroup after its descendants. The files in a cgroup go with it.
 func removeCgroup(path string) error {
 	var dirs []string
 	err := filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {

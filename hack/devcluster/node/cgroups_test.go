@@ -32,7 +32,7 @@ func TestRemoveCgroup(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "pods", "two", "deep"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing left
+	for range 2 { // the second call has nothing to remove
 		if err := removeCgroup(root); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestRemoveCgroup(t *testing.T) {
 			t.Error("it is still there")
 		}
 	}
-	// A cgroup with processes cannot be removed; a directory with a file is alike.
+	// A cgroup with processes cannot be removed, like a directory with a file.
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		t.Fatal(err)
 	}

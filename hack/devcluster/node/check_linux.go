@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
-// controllers are the kinds of cgroups that a kubelet cannot do without.
+// controllers are the cgroup controllers that a kubelet requires.
 var controllers = []string{"cpu", "cpuset", "memory", "pids"}
 
 // Suitable returns an error if this machine cannot run a node with its state in dir.
@@ -37,10 +37,10 @@ func Suitable(ctx context.Context, dir string) error {
 	return dnsPortFree(ctx)
 }
 
-// dnsPortFree returns an error if a DNS server of this machine listens at all addresses: that of the cluster
-// could not listen at the address that pods reach.
+// dnsPortFree returns an error if a DNS server of this machine listens at all addresses: the cluster's
+// server could not listen at the address for pods.
 func dnsPortFree(ctx context.Context) error {
-	// An address of the loopback interface that is used for nothing else.
+	// This loopback address is otherwise unused.
 	const address = "127.53.53.53:53"
 	var config net.ListenConfig
 	var failed error
@@ -61,13 +61,13 @@ func dnsPortFree(ctx context.Context) error {
 	return nil
 }
 
-// canIsolate tries what container runtimes and security modules may deny even to root.
+// canIsolate tries operations that container runtimes and security modules may deny even to root.
 func canIsolate(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	Isolate(cmd.SysProcAttr)
-	// This has Go change all mounts of the child to private ones first. Not mount(8): it
-	// leaves a directory in the host's /run.
+	// This makes Go change all mounts of the child to private ones first. mount(8) would
+	// leave a directory in the host's /run.
 	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("root must not create namespaces and mounts on this machine (in a container, that requires "+
@@ -108,7 +108,7 @@ func cgroupsUsable() error {
 	return nil
 }
 
-// debianPackages are the programs a node needs from the system, and where Debian has them.
+// debianPackages lists the programs that a node needs from the system, and their Debian packages.
 var debianPackages = []struct{ program, pkg, purpose string }{
 	{"runc", "runc", "to run containers"},
 	{"nft", "nftables", "for kube-proxy"},
@@ -116,7 +116,7 @@ var debianPackages = []struct{ program, pkg, purpose string }{
 }
 
 // EnsurePrograms installs missing programs on Debian, after calling say with their packages.
-// Elsewhere it returns an error with their names.
+// On other systems it returns an error with their names.
 func EnsurePrograms(ctx context.Context, say func(packages string)) error {
 	missing, err := missingPrograms()
 	if err == nil {
@@ -162,12 +162,13 @@ func InstallDebian(ctx context.Context, packages ...string) error {
 	return err
 }
 
-// Apt runs apt-get without prompts and returns its output. Another one that runs, as on a machine that
-// updates itself, is waited for.
+// Apt runs apt-get without prompts and returns its output. It waits for a concurrent apt-get, such as
+// an automatic update.
 func Apt(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "apt-get",
 		append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=120"}, args...)...)
-	// apt-get finishes what dpkg has begun; killed, it would leave packages half installed.
+	// apt-get completes dpkg's current step; if it were killed, it would leave packages
+	// half installed.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 2 * time.Minute
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")

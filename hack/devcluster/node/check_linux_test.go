@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// system is a machine with a PATH of its own.
+// system simulates a machine by a PATH of its own.
 type system struct {
 	t   *testing.T
 	dir string
 }
 
-// newSystem makes one that has some programs, whatever this machine has.
+// newSystem returns a system with some programs, independent of this machine.
 func newSystem(t *testing.T, programs ...string) system {
 	t.Helper()
 	s := system{t, t.TempDir()}
@@ -35,7 +35,7 @@ func (s system) add(name, script string) {
 	}
 }
 
-// debian adds an apt-get that notes what it is asked to do, before it does it.
+// debian adds an apt-get that records its arguments, and then runs a script.
 func (s system) debian(does string) {
 	s.t.Helper()
 	// Apt runs it by env, which every system has.
@@ -43,7 +43,7 @@ func (s system) debian(does string) {
 	s.add("apt-get", fmt.Sprintf("cd %s; echo \"$@\" >> asked\n%s\n", s.dir, does))
 }
 
-// asked are the calls of apt-get.
+// asked returns the recorded calls of apt-get.
 func (s system) asked() string {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, "asked"))
@@ -64,7 +64,7 @@ func TestEnsurePrograms(t *testing.T) {
 	all := []string{"runc", "nft", "mount"}
 	for name, test := range map[string]struct {
 		has []string
-		// apt is what apt-get does; none: there is no apt-get.
+		// apt is the script of apt-get; without it, there is no apt-get.
 		apt       string
 		wantSaid  []string
 		wantAsked int
@@ -113,7 +113,7 @@ func TestEnsurePrograms(t *testing.T) {
 				}
 			}
 			if err != nil && len(test.has) > 0 && strings.Contains(err.Error(), "mount") {
-				t.Errorf("error %v names what is there", err)
+				t.Errorf("error %v names an installed program", err)
 			}
 		})
 	}

@@ -8,5 +8,5 @@
 // pods remain (RemoveCgroups).
 //
 // No rule, setting or file of the host changes: the host's side of the pair has an address
-// and a route, which go with it.
+// and a route, which are removed with it.
 package node

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are what a node has of its own, in the order in which a thread has to enter
+// namespaces are the namespaces of a node, in the order in which a thread must enter
 // them: after the mounts, /proc no longer shows the processes of the host.
 var namespaces = []struct {
 	file string
@@ -21,9 +21,9 @@ var namespaces = []struct {
 	{"mnt", unix.CLONE_NEWNS},
 }
 
-// The runtime cannot end a process's first thread: had it entered a node, it would stay
-// there, and keep the node's namespaces, for as long as the process lives. While the main
-// goroutine holds it, no other can.
+// The runtime cannot end a process's first thread: once in a node, it would stay there,
+// and keep the node's namespaces, until the process ends. While the main goroutine is
+// locked to it, no other can use it.
 func init() { runtime.LockOSThread() }
 
 // Enter moves the calling thread into the node whose first process is pid: programs that
@@ -43,8 +43,8 @@ func Enter(pid int) (err error) {
 		}
 		open = append(open, file)
 	}
-	// Threads share their root and working directory, and the kernel lets no thread that
-	// does change its mounts.
+	// Threads share their root and working directory, and the kernel forbids such
+	// threads to change their mounts.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("unsharing the thread's working directory: %w", err)
 	}
@@ -56,8 +56,8 @@ func Enter(pid int) (err error) {
 	return nil
 }
 
-// Isolate makes a process that is about to be started the first one of a new node. It has
-// to call Init.
+// Isolate makes a process that is about to be started the first one of a new node. The
+// process must call Init.
 func Isolate(attributes *syscall.SysProcAttr) {
 	for _, ns := range namespaces {
 		attributes.Cloneflags |= uintptr(ns.flag)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFirstThreadIsNotForTheNode has goroutines take threads as those do that enter a
-// node, more at once than the process has, so that one would get its first.
+// TestFirstThreadIsNotForTheNode makes goroutines lock threads as Enter's callers do,
+// more at once than the process has, so that one of them would get its first thread.
 func TestFirstThreadIsNotForTheNode(t *testing.T) {
 	const count = 100
 	threads := make(chan int, count)

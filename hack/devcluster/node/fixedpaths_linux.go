@@ -16,8 +16,8 @@ import (
 var hidden = []string{"/run", "/var/log"}
 
 // fixedParent has directories at paths that no flag changes: the cache of CNI, and the
-// sockets of the kubelet's device plugins. In the node those are private too, and everything
-// else is the host's.
+// sockets of the kubelet's device plugins. In the node these are private as well, and all
+// others are the host's.
 const fixedParent = "/var/lib"
 
 var fixedNames = []string{"cni", "kubelet"}
@@ -25,7 +25,7 @@ var fixedNames = []string{"cni", "kubelet"}
 // Hides reports whether a directory of the host cannot be seen in a node.
 func Hides(dir string) bool { return slices.ContainsFunc(hides(), within(dir)) }
 
-// hides are all directories that differ in a node.
+// hides returns all directories that differ in a node.
 func hides() []string {
 	all := slices.Clone(hidden)
 	for _, name := range fixedNames {
@@ -51,9 +51,9 @@ func mountPrivate(dir string) error {
 	return nil
 }
 
-// mountAllBut replaces a directory by a private one that has all entries of the first but
-// some. A mount over each of those would need a directory on the host, where it may be missing.
-// The staging directory, in which it is made, must not exist.
+// mountAllBut replaces a directory by a private copy with all entries except some. Mounts over
+// these entries would require that they exist on the host. The copy is made in the staging
+// directory, which must not exist.
 func mountAllBut(parent, staging string, private []string) (err error) {
 	if err := os.Mkdir(staging, 0o755); err != nil {
 		return fmt.Errorf("preparing the node's own %s: %w", parent, err)
@@ -81,8 +81,8 @@ func mountAllBut(parent, staging string, private []string) (err error) {
 			return fmt.Errorf("showing the node the host's %s: %w", from, err)
 		}
 	}
-	// What is unmounted here at the end stays in the parent, and what the host unmounts below an
-	// entry still goes there.
+	// Unmounting here at the end must not affect the parent, and unmounts of the host below an
+	// entry must still propagate.
 	if err := unix.Mount("", staging, "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separating %s: %w", staging, err)
 	}

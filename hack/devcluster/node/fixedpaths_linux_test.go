@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roleNode has the test binary play the first process of a node. Its next argument is the
-// directory whose entries it has but for two.
+// roleNode makes the test binary the first process of a node. Its next argument is the
+// directory whose entries it has except for two.
 const roleNode = "role-node"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// useAllBut does with the entries what programs of a node do.
+// useAllBut uses the entries as programs of a node do.
 func useAllBut(parent string) error {
 	if err := errors.Join(
 		unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""),
@@ -75,7 +75,7 @@ func TestFixedPaths(t *testing.T) {
 	if err := os.Symlink("directory/file", filepath.Join(parent, "link")); err != nil {
 		t.Fatal(err)
 	}
-	// As of a container, below an entry.
+	// This mount is below an entry, as a container's is.
 	mounted := filepath.Join(parent, "mounted")
 	if err := mountPrivate(mounted); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestFixedPaths(t *testing.T) {
 		t.Errorf("the node has written to the host's private directory: %v", err)
 	}
 	if _, err := os.Lstat(filepath.Join(parent, "directory", "written")); err != nil {
-		t.Errorf("what the node writes elsewhere is not on the host: %v", err)
+		t.Errorf("a file that the node writes elsewhere is not on the host: %v", err)
 	}
 	if _, err := os.Lstat(filepath.Join(mounted, "file")); err != nil {
 		t.Errorf("the host's mount is gone: %v", err)

@@ -43,7 +43,7 @@ func Init() error {
 	}
 	for s := range signals {
 		if s != unix.SIGCHLD {
-			return nil // and the kernel ends everything in the node
+			return nil // the kernel then ends all other processes of the node
 		}
 		reap()
 	}
@@ -62,8 +62,9 @@ func reap() {
 
 // prepareMounts separates the node's mounts from the host's, and mounts its own /proc.
 func prepareMounts() error {
-	// What the host unmounts must go here too, or it would stay busy; what is mounted here
-	// stays here. The kubelet requires shared propagation among the node's own mounts.
+	// Unmounts of the host must propagate into the node, or their devices would stay busy;
+	// mounts of the node must not propagate out. The kubelet requires shared propagation
+	// among the node's own mounts.
 	for _, propagation := range []uintptr{unix.MS_SLAVE, unix.MS_SHARED} {
 		if err := unix.Mount("", "/", "", propagation|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("separating the node's mounts from the host's: %w", err)
@@ -89,7 +90,7 @@ func prepareMounts() error {
 	for name, value := range tunables {
 		real := filepath.Join("/proc/sys", name)
 		if _, err := os.Stat(real); errors.Is(err, os.ErrNotExist) {
-			continue // a kernel without it
+			continue // the kernel lacks it
 		}
 		shown := filepath.Join("/run/kernel", strings.ReplaceAll(name, "/", "."))
 		if err := os.WriteFile(shown, []byte(value+"\n"), 0o644); err != nil {
@@ -126,7 +127,7 @@ func Ready(pid int) error {
 	return nil
 }
 
-// FileIn is the path on the host of a file of the node.
+// FileIn returns the path on the host of a file of the node.
 func FileIn(pid int, path string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
 }

@@ -20,15 +20,15 @@ type Link struct {
 	Name string
 	Addresses
 	// Services is the range of Services, which the node routes into the pair so that
-	// kube-proxy sees what its own processes send there.
+	// kube-proxy handles connections of the node's own processes.
 	Services string
 }
 
-// Taken are the networks that this machine has routes to, except through the pair.
+// Taken returns the networks that this machine has routes to, except through the pair.
 func (l Link) Taken() ([]netip.Prefix, error) {
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
 		netlink.RT_FILTER_TABLE)
-	// Routes that change meanwhile are those of other clusters.
+	// Concurrent changes of routes come from other clusters.
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("listing this machine's routes: %w", err)
 	}
@@ -39,15 +39,15 @@ func (l Link) Taken() ([]netip.Prefix, error) {
 	return destinations(routes, ours), nil
 }
 
-// destinations are where routes lead, without those through an interface that is ours.
+// destinations returns the destinations of routes, without those through the interface ours.
 func destinations(routes []netlink.Route, ours int) []netip.Prefix {
 	var taken []netip.Prefix
 	for _, r := range routes {
 		if r.Dst == nil || r.LinkIndex == ours {
 			continue
 		}
-		// A default route, also one in two halves as some private networks set it, is no
-		// claim on every address.
+		// A default route, also one in two halves as some private networks set it, does
+		// not claim every address.
 		addr, ok := netip.AddrFromSlice(r.Dst.IP)
 		if bits, _ := r.Dst.Mask.Size(); ok && bits > 1 {
 			taken = append(taken, netip.PrefixFrom(addr.Unmap(), bits))
@@ -74,7 +74,7 @@ func (l Link) Connect(pid int) error {
 	if outer.complete() && inner.complete() {
 		return nil
 	}
-	// One that leads to an earlier node disappears by itself, but not at once.
+	// A link to an earlier node is removed by the kernel, but not at once.
 	if err := l.Remove(); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (l Link) Connect(pid int) error {
 	return errors.Join(outer.setUp(), inner.setUp())
 }
 
-// end is one interface of the pair, and what it leads to through the other.
+// end is one interface of the pair, with the networks behind the other.
 type end struct {
 	*netlink.Handle
 	name, address, network, gateway string
@@ -101,7 +101,7 @@ func (e end) route() (netlink.Link, *netlink.Route, error) {
 	return link, &netlink.Route{LinkIndex: link.Attrs().Index, Dst: network, Gw: net.ParseIP(e.gateway)}, nil
 }
 
-// setUp gives a new interface its address and, last, its route.
+// setUp configures a new interface with its address and, last, its route.
 func (e end) setUp() error {
 	link, route, err := e.route()
 	address, parseErr := netlink.ParseAddr(e.address + "/30")
@@ -120,7 +120,7 @@ func (e end) setUp() error {
 	return nil
 }
 
-// complete reports whether setUp came to its end.
+// complete reports whether setUp has completed.
 func (e end) complete() bool {
 	_, route, err := e.route()
 	if err != nil {
@@ -143,7 +143,7 @@ func (l Link) Remove() error {
 	if err != nil {
 		return nil
 	}
-	// The kernel may have been faster: the pair goes with the node.
+	// The kernel may have removed it with the node already.
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("removing the interface %s: %w", l.Name, err)
 	}

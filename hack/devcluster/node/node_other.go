@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// errLinuxOnly is the answer of everything that needs Linux' namespaces.
+// errLinuxOnly is returned by every function that needs Linux' namespaces.
 var errLinuxOnly = errors.New("a real node requires Linux: use NODE=simulated")
 
 // Suitable returns an error: a node requires Linux.

@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
-// Run runs a program in the node whose first process is pid and returns what it printed.
+// Run runs a program in the node whose first process is pid and returns its output.
 func Run(ctx context.Context, pid int, name string, args ...string) (string, error) {
 	type result struct {
 		out string
@@ -16,8 +16,8 @@ func Run(ctx context.Context, pid int, name string, args ...string) (string, err
 	}
 	done := make(chan result, 1)
 	go func() {
-		// Never unlocked: the thread ends with the goroutine, and nothing else ever runs
-		// in the node by mistake.
+		// It is never unlocked: the thread ends with the goroutine, and no other
+		// goroutine ever runs in the node by mistake.
 		runtime.LockOSThread()
 		if err := Enter(pid); err != nil {
 			done <- result{err: err}

@@ -1,5 +1,5 @@
-// Command pause-standin is a stand-in for Kubernetes' pause, which keeps the namespaces of a
-// pod, in development clusters without an image registry. It is not part of the product.
+// Command pause-standin replaces Kubernetes' pause, which keeps the namespaces of a pod, in
+// development clusters without an image registry. It is not part of the product.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 		if s != syscall.SIGCHLD {
 			return
 		}
-		// The first process of a pod that shares its processes inherits the orphans.
+		// The first process of a pod with shared processes inherits the orphans.
 		for {
 			if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err != nil || pid <= 0 {
 				break

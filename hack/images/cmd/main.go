@@ -34,7 +34,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.Version, "version", images.Tag, "the version that the programs report")
 	flag.StringVar(&o.Commit, "commit", "unknown", "the commit that the programs report")
 	flag.StringVar(&o.Tag, "tag", images.Tag, "the tag of the images")
-	flag.Int64Var(&date, "date", 0, "the time of the images, in seconds since 1970: that of the commit")
+	flag.Int64Var(&date, "date", 0, "the time of the images, in seconds since 1970: the commit's")
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "the platforms of each image")
 	flag.StringVar(&programs, "programs", "", "the images to build, by the names of their programs (default: all)")
 	flag.BoolVar(&release, "release", false,

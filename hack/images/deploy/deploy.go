@@ -23,14 +23,15 @@ const (
 	siteNamespace   = "default"
 	siteName        = "hello"
 	group           = "mycontroller.nevermosby.io"
-	// websites names the resource by its version, so that kubectl does not take a CustomResourceDefinition for it.
+	// websites names the resource by its version, so that kubectl does not resolve it to
+	// a CustomResourceDefinition.
 	websites = "websites.v1beta1." + group
 
 	// managedBy and managedByDeploy are the label of objects that "make deploy" has created.
 	managedBy       = "app.kubernetes.io/managed-by"
 	managedByDeploy = "make-deploy"
 
-	// rolloutTimeout covers images that nodes pull.
+	// rolloutTimeout allows for nodes that pull images.
 	rolloutTimeout = "--timeout=4m"
 	// pollInterval is the time between two checks of a condition.
 	pollInterval = time.Second
@@ -68,12 +69,12 @@ func (d *deployment) kubectl(ctx context.Context, stdin string, args ...string) 
 	return run(ctx, stdin, append([]string{"kubectl", "--context=" + d.context}, args...)...)
 }
 
-// say prints a step that is done.
+// say prints a completed step.
 func (d *deployment) say(format string, args ...any) {
 	fmt.Printf("%5.1fs  %s\n", time.Since(d.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// created returns whether an object exists, and whether "make deploy" has created it.
+// created reports whether an object exists, and whether "make deploy" has created it.
 func (d *deployment) created(ctx context.Context, object ...string) (exists, own bool, err error) {
 	const label = `jsonpath=by {.metadata.labels.app\.kubernetes\.io/managed-by}`
 	args := append([]string{"get"}, object...)
@@ -81,7 +82,8 @@ func (d *deployment) created(ctx context.Context, object ...string) (exists, own
 	return out != "", strings.TrimSpace(out) == "by "+managedByDeploy, err
 }
 
-// checkNamespace returns whether the namespace exists, and an error if something else has created it.
+// checkNamespace reports whether the namespace exists, and returns an error if another tool has
+// created it.
 func (d *deployment) checkNamespace(ctx context.Context) (exists bool, err error) {
 	exists, own, err := d.created(ctx, "namespace", systemNamespace)
 	if exists && !own {
@@ -160,7 +162,8 @@ func (d *deployment) platforms(ctx context.Context) ([]images.Platform, error) {
 	return platforms, nil
 }
 
-// tag returns the tag of the images. With uncommitted changes it differs each time: nodes keep an image of a known tag.
+// tag returns the tag of the images. With uncommitted changes it differs each time, as nodes keep
+// an image of a known tag.
 func (d *deployment) tag() string {
 	commit, dirty := strings.CutSuffix(d.commit, "-dirty")
 	tag := commit[:min(len(commit), 12)]
@@ -170,7 +173,7 @@ func (d *deployment) tag() string {
 	return tag
 }
 
-// reference is the name of an image with its tag.
+// reference returns the name of an image with its tag.
 func (d *deployment) reference(program images.Program) string {
 	if d.registry == "" {
 		return program.Image + ":" + d.tag()
@@ -178,7 +181,7 @@ func (d *deployment) reference(program images.Program) string {
 	return strings.TrimRight(d.registry, "/") + "/" + program.Name + ":" + d.tag()
 }
 
-// distribute brings the images to the nodes.
+// distribute loads the images into the nodes.
 func (d *deployment) distribute(ctx context.Context, made []images.Made, platforms []images.Platform) error {
 	if d.loader == nil {
 		for _, image := range made {
@@ -200,7 +203,7 @@ func (d *deployment) distribute(ctx context.Context, made []images.Made, platfor
 		if err != nil {
 			return err
 		}
-		// The format of docker save, which every container engine loads.
+		// Every container engine loads the format of docker save.
 		archive := filepath.Join(dir, image.Name+".tar")
 		if err := tarball.WriteToFile(archive, tag, image.Images[platforms[0]]); err != nil {
 			return fmt.Errorf("writing %s: %w", archive, err)
@@ -233,7 +236,7 @@ func (d *deployment) overlay() (string, error) {
 			"resources": []string{"../../artifacts/default"}, "images": replaced, "configurations": []string{"images.yaml"},
 			"patches": []map[string]any{{"target": map[string]string{"kind": "Namespace"}, "patch": label}},
 		},
-		// The image of the agent is in a variable of website-controller.
+		// A variable of website-controller contains the image of the agent.
 		"images.yaml": map[string]any{
 			"images": []map[string]string{{"path": "spec/template/spec/containers[]/env[]/value", "kind": "Deployment"}},
 		},

@@ -21,8 +21,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/images"
 )
 
-// standIns puts programs on PATH that write their arguments to a file, and returns the calls. They print the answer
-// of the first pattern that their arguments contain, or fail with it if it begins with "error: ".
+// standIns puts programs on PATH that write their arguments to a file, and returns the calls. They print the
+// response for the first pattern that their arguments contain, or fail with it if it begins with "error: ".
 func standIns(t *testing.T, answers map[string]string) (called func() []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func made(platforms []images.Platform) []images.Made {
 
 var amd64 = []images.Platform{{OS: "linux", Arch: "amd64"}}
 
-// TestLoad: the name of the context says which command loads the images.
+// TestLoad: the name of the context determines the command that loads the images.
 func TestLoad(t *testing.T) {
 	for kubeContext, want := range map[string]string{
 		"kind-kind": "kind load image-archive website-apiserver.tar --name=kind",
@@ -125,7 +125,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestUnknownContext: images get into no other cluster by themselves.
+// TestUnknownContext: images are not loaded into other clusters automatically.
 func TestUnknownContext(t *testing.T) {
 	standIns(t, map[string]string{"config current-context": "production"})
 	err := command(t.Context(), nil)
@@ -161,7 +161,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestTag: nodes keep an image that they have, so changes that are not committed have another tag each time.
+// TestTag: nodes keep an existing image, so uncommitted changes have another tag each time.
 func TestTag(t *testing.T) {
 	start := time.Date(2026, 11, 28, 5, 4, 3, 0, time.UTC)
 	for commit, want := range map[string]string{
@@ -199,7 +199,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestManifest: the repository of the example can be another.
+// TestManifest: the repository of the example can be replaced.
 func TestManifest(t *testing.T) {
 	d := deployment{dir: "../../.."}
 	manifest, repository, err := d.manifest()

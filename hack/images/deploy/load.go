@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// loader brings the archive of an image to the nodes, with the command of a kind of cluster.
+// loader loads the archive of an image into the nodes, by the command of a kind of cluster.
 type loader struct {
 	// about names the cluster.
 	about string
@@ -19,7 +19,8 @@ type loader struct {
 	command, after []string
 }
 
-// loaderOf returns the loader of a cluster that is known by the name of its kubeconfig context, nil for another one.
+// loaderOf returns the loader of a cluster by the name of its kubeconfig context, or nil for an
+// unknown one.
 func loaderOf(kubeContext string) *loader {
 	if cluster, ok := strings.CutPrefix(kubeContext, "kind-"); ok {
 		return &loader{"kind cluster " + cluster, []string{"kind", "load", "image-archive"}, []string{"--name=" + cluster}}
@@ -33,7 +34,7 @@ func loaderOf(kubeContext string) *loader {
 	return nil
 }
 
-// load brings archives to the nodes.
+// load loads archives into the nodes.
 func (l *loader) load(ctx context.Context, archives []string) error {
 	for _, archive := range archives {
 		command := append(append(append([]string{}, l.command...), archive), l.after...)

@@ -1,5 +1,5 @@
 // Command deploy installs the product in the cluster of a kubeconfig context, with images of this checkout, and
-// publishes a page; with -undeploy it removes it: see "make deploy" and "make undeploy".
+// publishes a page; with -undeploy it removes the product: see "make deploy" and "make undeploy".
 package main
 
 import (
@@ -34,7 +34,7 @@ func command(ctx context.Context, args []string) error {
 	flags.StringVar(&load, "load", "", "the command that loads an image archive into the nodes, which is its "+
 		"last argument")
 	flags.StringVar(&d.repository, "repository", "",
-		"the git repository to publish (default: that of artifacts/examples/hello.yaml)")
+		"the git repository to publish (default: the one in artifacts/examples/hello.yaml)")
 	flags.StringVar(&d.version, "version", "", "the version that the programs report")
 	flags.StringVar(&d.commit, "commit", "unknown", "the commit that the programs report")
 	flags.Int64Var(&date, "date", 0, "the time of the images, in seconds since 1970")

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// condition is one of a Website.
+// condition is a condition of a Website.
 type condition struct{ Type, Status, Reason, Message string }
 
 const (
-	// siteTimeout covers the images of nginx and git-sync, which nodes pull.
+	// siteTimeout allows for nodes that pull the images of nginx and git-sync.
 	siteTimeout = 3 * time.Minute
-	// repositoryTimeout is how long a repository may be unreachable.
+	// repositoryTimeout is the time for which a repository may be unreachable.
 	repositoryTimeout = 20 * time.Second
 )
 
@@ -98,7 +98,7 @@ func (d *deployment) manifest() (manifest, repository string, err error) {
 	return strings.Replace(strings.Join(lines, ""), name, labeled, 1), repository, nil
 }
 
-// ready returns an error until a Website serves the commit of its repository. It says why it does not.
+// ready returns an error, with the reason, until a Website serves the commit of its repository.
 func ready(website []byte) error {
 	var object struct {
 		Metadata struct{ Generation int64 }

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// disabledRegistration is the annotation of the Service with which running servers do not register the API.
+// disabledRegistration is the annotation of the Service that disables registration in
+// running servers.
 const disabledRegistration = group + "/registration=Disabled"
 
-// remove takes the API out of the cluster, and then deletes its servers. Without Websites, nothing is kept.
+// remove removes the API from the cluster, and then deletes its servers. Without Websites, it
+// deletes everything.
 func (d *deployment) remove(ctx context.Context) error {
 	if exists, err := d.checkNamespace(ctx); err != nil || !exists {
 		if err == nil {
@@ -45,7 +47,7 @@ func (d *deployment) remove(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, strings.Join(kept, "\n---\n"), "delete", "--ignore-not-found", "-f", "-"); err != nil {
 		return err
 	}
-	// A server that did not run before may have registered the API meanwhile.
+	// A server that was not running before may have registered the API meanwhile.
 	if err := d.deleteAPIServices(ctx); err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func (d *deployment) remove(ctx context.Context) error {
 func (d *deployment) unregister(ctx context.Context, empty bool) error {
 	uninstall := []string{"exec", "--namespace=" + systemNamespace, "statefulset/website-apiserver", "--",
 		"/website-apiserver", "uninstall"}
-	// The wait protects what Websites own. Without them there is nothing to protect.
+	// The wait protects the children of Websites. Without Websites it is not needed.
 	if empty {
 		uninstall = append(uninstall, "--minimum-age=0s")
 	}
@@ -119,7 +121,8 @@ func (d *deployment) removeSites(ctx context.Context) error {
 	return nil
 }
 
-// sites is how many sites are left, by Websites and by their Deployments, and whether Websites could be read.
+// sites returns the number of remaining sites, by Websites and by their Deployments, and whether
+// Websites could be read.
 func (d *deployment) sites(ctx context.Context) (left int, read bool, err error) {
 	deployments, err := d.kubectl(ctx, "", "get", "deployments", "--all-namespaces", "-o", "name",
 		"--selector="+managedBy+"=website-controller")

@@ -25,7 +25,7 @@ const (
 	deleteSystem = "delete namespace website-system"
 )
 
-// TestRemove: the API goes first, and the namespace with the store only if there are no sites.
+// TestRemove: the API is removed first, and the namespace with the store only without sites.
 func TestRemove(t *testing.T) {
 	const (
 		getAPI    = "get --raw=/apis/mycontroller.nevermosby.io/v1beta1"
@@ -133,7 +133,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// requireCalls compares the beginnings of calls of kubectl; the command uninstall is compared as a whole.
+// requireCalls compares prefixes of kubectl calls; the command uninstall is compared as a whole.
 func requireCalls(t *testing.T, calls, want []string) {
 	t.Helper()
 	for i, call := range calls {

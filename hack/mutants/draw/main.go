@@ -1,5 +1,5 @@
-// Command draw prints patches that each change one covered statement of pkg/, in an order that the
-// seed decides: candidates for test/mutants. It is run at the root of the repository.
+// Command draw prints patches that each change one covered statement of pkg/, in an order derived
+// from the seed: candidates for test/mutants. It is run at the root of the repository.
 package main
 
 import (

@@ -22,13 +22,13 @@ var (
 		token.LAND: token.LOR, token.LOR: token.LAND,
 		token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	}
-	// isError matches expressions that are an error by their text.
+	// isError matches expressions whose text denotes an error.
 	isError = regexp.MustCompile(`^(err|fmt\.Errorf\(.*|errors\.\w+\(.*|apierrors\.New.*)$`)
 	// isLock matches calls without which a test hangs or races instead of failing.
 	isLock = regexp.MustCompile(`\.R?(Lock|Unlock)$`)
 )
 
-// mutations returns what can be changed in the executed blocks of a file.
+// mutations returns the possible changes in the executed blocks of a file.
 func mutations(name, source string, executed []block) ([]mutation, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
@@ -85,7 +85,7 @@ func (m mutation) patch() string {
 	start := m.start - strings.LastIndex(m.source[:m.start], "\n") - 1
 	end := m.end - strings.LastIndex(m.source[:m.end], "\n") - 1
 	var added []string
-	// A line of which nothing is left goes as well.
+	// An emptied line is removed as well.
 	if line := removed[0][:start] + m.text + removed[len(removed)-1][end:]; strings.TrimSpace(line) != "" {
 		added = strings.Split(line, "\n")
 	}

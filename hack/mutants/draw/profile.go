@@ -12,20 +12,20 @@ import (
 
 const module = "github.com/kubesites/website-apiserver/"
 
-// generated are the files that are not edited.
+// generated matches the files that are not mutated.
 var generated = regexp.MustCompile(`^pkg/generated/|/zz_generated[^/]*$|\.pb\.go$|/main\.go$`)
 
 // block is a part of a file.
 type block struct{ startLine, startColumn, endLine, endColumn int }
 
-// contains returns whether a position is in the block.
+// contains reports whether a position is in the block.
 func (b block) contains(p token.Position) bool {
 	start := cmp.Or(cmp.Compare(b.startLine, p.Line), cmp.Compare(b.startColumn, p.Column))
 	end := cmp.Or(cmp.Compare(p.Line, b.endLine), cmp.Compare(p.Column, b.endColumn))
 	return start <= 0 && end < 0
 }
 
-// readProfile returns the blocks that a coverage profile says were executed, by file.
+// readProfile returns the executed blocks in a coverage profile, by file.
 func readProfile(name string) (map[string][]block, error) {
 	profile, err := os.Open(name)
 	if err != nil {

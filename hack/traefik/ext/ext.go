@@ -1,4 +1,4 @@
-// Package ext stands for the extensions of Traefik's configuration. Traefik requires it from
+// Package ext replaces the extensions of Traefik's configuration. Traefik requires it from
 // its own directory, which is not in its Go module; it is empty there as well.
 package ext
 
