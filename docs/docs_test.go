@@ -1,4 +1,4 @@
-// Package docs holds the documents, and the test that what they refer to exists.
+// Package docs holds the documents, and tests of their links and tables.
 package docs
 
 import (
@@ -25,7 +25,7 @@ func TestLinks(t *testing.T) {
 			for _, match := range link.FindAllStringSubmatch(text, -1) {
 				name, target := match[1], match[2]
 				if strings.Contains(target, "://") {
-					continue // Not ours to say whether it exists.
+					continue // The test has no network.
 				}
 				path, anchor, _ := strings.Cut(target, "#")
 				linked := text
@@ -52,7 +52,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestTablesHaveValues: a row of which only the name is left was meant to have numbers.
+// TestTablesHaveValues: a row with a name only was meant to have numbers.
 func TestTablesHaveValues(t *testing.T) {
 	for _, document := range documents(t) {
 		for line := range strings.Lines(read(t, document)) {
@@ -88,8 +88,7 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// anchors returns what the headings of a document can be linked by, as code hosts
-// make it of their text.
+// anchors returns the anchors of the headings of a document, as code hosts make them.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range heading.FindAllStringSubmatch(text, -1) {

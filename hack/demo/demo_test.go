@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestRecord: one shell runs all commands, and what they print follows them.
+// TestRecord: one shell runs all commands, and their output follows them.
 func TestRecord(t *testing.T) {
 	commands := []string{"A=one; cd /", "echo $A; sleep 0.1; pwd >&2", "printf two"}
 	lines, err := record(t.Context(), t.TempDir(), os.Environ(), commands)

@@ -48,7 +48,7 @@ func run(ctx context.Context, clusterDir, out string) (err error) {
 	if _, err := os.Stat(filepath.Join(cluster, "kubeconfig")); err != nil {
 		return fmt.Errorf("start a cluster with a real node by make up first: %w", err)
 	}
-	// The session shows the directory of make up, whichever directory that of the cluster is.
+	// The session names the default directory of the cluster.
 	dir, err := os.MkdirTemp("", "website-demo-")
 	if err != nil {
 		return fmt.Errorf("creating a directory for the session: %w", err)
