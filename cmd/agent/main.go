@@ -93,6 +93,8 @@ func parse(args []string) (*options, error) {
 		"the directory of the repository that is published; a commit without it is not")
 	submodules := flags.String("submodules", string(git.SubmodulesNone),
 		"fetched submodules: None, Shallow (the repository's own) or Recursive")
+	flags.StringVar(&o.store.Index, "index", "",
+		"the `name` of the file that is served for a directory; a published directory without it is reported")
 	flags.StringVar(&repository.Revision, "revision", "",
 		"the `name` of the configuration of nginx, which is part of each ETag")
 	flags.DurationVar(&o.Period, "period", time.Minute,

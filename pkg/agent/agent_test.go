@@ -177,7 +177,7 @@ func TestPublishes(t *testing.T) {
 	status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long)
 	if status.Commit != commit("b") || status.Synced != "1" || status.PublishedAt == nil || status.LastContact == nil ||
 		status.Subject != "commit b" || status.Author != "an author" || !status.PathFound || status.Path != "public" ||
-		status.LFSPointers != 1 {
+		!slices.Equal(status.Warnings, []release.Warning{release.WarningLFSPointers}) {
 		t.Errorf("answered with %+v", status)
 	}
 	a.serves(t, "b")
@@ -329,7 +329,7 @@ func TestRestart(t *testing.T) {
 		})
 		r.push("c")
 		if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long); status.Commit != commit("a") ||
-			status.Newest != commit("c") || status.Subject != "commit a" || status.LFSPointers != 1 {
+			status.Newest != commit("c") || status.Subject != "commit a" || len(status.Warnings) != 1 {
 			t.Errorf("the status is %+v", status)
 		}
 		// The file of the controller is read, and has a later generation.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
 // never is longer than any pod runs.
@@ -41,9 +42,8 @@ type Status struct {
 	// the last commit that was fetched has it; one that lacks it is not published.
 	Path      string `json:"path"`
 	PathFound bool   `json:"pathFound"`
-	// LFSPointers is the number of files that are published as Git LFS has put them into the
-	// repository: as pointers.
-	LFSPointers int `json:"lfsPointers,omitempty"`
+	// Warnings are the problems of the release that is served.
+	Warnings []release.Warning `json:"warnings,omitempty"`
 	// Access is why every request for the site is rejected: one of a fixed set of words.
 	Access access.Problem `json:"access,omitempty"`
 	// LastContact is when the repository has last been fetched, or was found unchanged.
@@ -101,7 +101,7 @@ func (s *state) status(now time.Time) Status {
 	status := Status{
 		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Replaced: s.about.Replaced,
 		Prepared: s.held, Newest: s.newest,
-		Synced: s.synced, Releases: s.releases, LFSPointers: s.about.LFSPointers, Access: s.access,
+		Synced: s.synced, Releases: s.releases, Warnings: s.about.Warnings, Access: s.access,
 		Failure: s.following.failure, Branches: s.listing.status,
 		PublishedAt: utc(s.publishedAt), LastContact: utc(s.contact),
 	}

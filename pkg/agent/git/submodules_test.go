@@ -52,18 +52,50 @@ func TestSubmodules(t *testing.T) {
 				t.Errorf("%s: checked out %q, want %q", test.name, found, test.want)
 			}
 		}
+		wantEmpty := ""
+		if test.name == "not wanted" {
+			wantEmpty = "m"
+		}
+		if got := emptyDirectories(t, r); got != wantEmpty {
+			t.Errorf("%s: empty directories %q, want %q", test.name, got, wantEmpty)
+		}
 		if err := r.Compact(t.Context()); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 	site.commit(files{"m": "@" + a2, ".gitmodules": declare("m", "../a.git")})
 	for policy, want := range map[SubmodulePolicy]files{SubmodulesNone: {}, SubmodulesShallow: {"m/x": "a2"}} {
-		_, got := newRepository(t, s.url(site), withModules(policy)).sync(t, "HEAD")
+		r := newRepository(t, s.url(site), withModules(policy))
+		_, got := r.sync(t, "HEAD")
+		wantEmpty := map[SubmodulePolicy]string{SubmodulesNone: "m", SubmodulesShallow: "m/deep"}[policy]
+		if got := emptyDirectories(t, r); got != wantEmpty {
+			t.Errorf("%s: empty directories %q, want %q", policy, got, wantEmpty)
+		}
 		maps.DeleteFunc(got, func(name, _ string) bool { return filepath.Base(name) == modulesFile })
 		if !maps.Equal(got, want) {
 			t.Errorf("%s: checked out %q, want %q", policy, got, want)
 		}
 	}
+}
+
+// emptyDirectories are those of the worktree: submodules that are not fetched, and nothing else.
+func emptyDirectories(t *testing.T, r *Repository) string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(r.Worktree(), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		entries, err := os.ReadDir(path)
+		if name, _ := filepath.Rel(r.Worktree(), path); len(entries) == 0 {
+			found = append(found, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(found, " ")
 }
 
 func declare(path, url string) string {

@@ -24,8 +24,8 @@ type About struct {
 	Subject string `json:"subject,omitempty"`
 	// Author is the name of its author.
 	Author string `json:"author,omitempty"`
-	// LFSPointers is the number of published files that Git LFS has put in the place of others.
-	LFSPointers int `json:"lfsPointers,omitempty"`
+	// Warnings are the problems of the release.
+	Warnings []Warning `json:"warnings,omitempty"`
 	// Content identifies the published files.
 	Content string `json:"content,omitempty"`
 	// Replaced are the commits with the same content whose name the release had before, the last one first.

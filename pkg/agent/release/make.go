@@ -33,6 +33,8 @@ type Made struct {
 	// RefusedLinks is the number of symbolic links that are not served, because they
 	// lead out of the repository, to something hidden, to themselves, or nowhere.
 	RefusedLinks int
+	// Warnings are kept in the description of the commit.
+	Warnings []Warning
 }
 
 // Make makes a release of a worktree, with hard links. The current one stays as it is; another one is replaced.
@@ -52,7 +54,7 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 	if err := os.RemoveAll(temporary); err != nil {
 		return Made{}, fmt.Errorf("removing an unfinished release: %w", err)
 	}
-	t := &tree{source: source.Worktree, target: temporary, maxFiles: s.MaxFiles()}
+	t := &tree{source: source.Worktree, target: temporary, published: s.Published, maxFiles: s.MaxFiles()}
 	err := t.copy(ctx)
 	if err == nil && t.found < source.Files {
 		// Something else than git has removed some.
@@ -62,7 +64,8 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 		err = fmt.Errorf("publishing directory %q: %w", s.Published, ErrPathNotFound)
 	}
 	if err == nil {
-		source.About.LFSPointers, err = s.countLFSPointers(temporary)
+		t.checkPublished(s.Index)
+		source.About.Warnings = t.made.Warnings
 	}
 	if err == nil {
 		// Otherwise, after a power failure, the current release could be one of empty files:
@@ -88,7 +91,9 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 // tree is a worktree that is being made a release.
 type tree struct {
 	source, target string
-	made           Made
+	// published is the published directory of the release.
+	published string
+	made      Made
 	// files is the number of files and directories of the release, and maxFiles its limit. A few links to directories
 	// with links double it each.
 	files, maxFiles int64
@@ -119,6 +124,10 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 	entries, err := os.ReadDir(filepath.Join(t.source, from))
 	if err != nil {
 		return err
+	}
+	if len(entries) == 0 && t.isServed(to) {
+		// git checks out no other empty directories.
+		t.warn(WarningSubmodules)
 	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
@@ -160,12 +169,19 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 // file links a file. git never writes to a file that it has checked out: it removes it and
 // creates another.
 func (t *tree) file(source, target string) error {
-	source, target = filepath.Join(t.source, source), filepath.Join(t.target, target)
-	err := os.Link(source, target)
+	from, to := filepath.Join(t.source, source), filepath.Join(t.target, target)
+	err := os.Link(from, to)
 	if errors.Is(err, syscall.EMLINK) {
-		err = copyFile(source, target)
+		err = copyFile(from, to)
 	}
 	t.made.Files++
+	if err != nil || !t.isServed(target) {
+		return err
+	}
+	isPointer, err := isLFSPointer(to)
+	if isPointer {
+		t.warn(WarningLFSPointers)
+	}
 	return err
 }
 

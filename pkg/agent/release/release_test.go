@@ -308,19 +308,70 @@ func TestAssetsOfAHiddenDirectory(t *testing.T) {
 	}
 }
 
-func TestCountLFSPointers(t *testing.T) {
-	r := newRepository(t)
-	s := newStore(t, r)
-	s.Published = "public"
+// TestReleaseWarnings: problems of the published directory are in the description of a commit, once each.
+func TestReleaseWarnings(t *testing.T) {
 	pointer := lfsPointer + "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
-	commit, _ := s.publish(t, r, map[string]string{
-		"public/photo.jpg": pointer, "public/deep/film.mp4": pointer, "public/link.jpg": "-> photo.jpg",
-		"public/index.html": "<p>" + pointer, "public/short": lfsPointer[:20],
-		"public/docs.txt":         lfsPointer + strings.Repeat("x", maxLFSPointer),
-		"public/.cache/photo.jpg": pointer, "public/.photo.jpg": pointer, "elsewhere/photo.jpg": pointer,
-	})
-	if count := s.About(commit).LFSPointers; count != 3 {
-		t.Errorf("%d pointers are published, want 3", count)
+	for name, test := range map[string]struct {
+		files map[string]string
+		// empty are directories without files, as git checks out submodules that are not fetched.
+		empty []string
+		want  []Warning
+	}{
+		"none": {
+			files: map[string]string{"public/index.html": "<p>" + pointer, "public/short": lfsPointer[:20],
+				"public/docs.txt":         lfsPointer + strings.Repeat("x", maxLFSPointer),
+				"public/.cache/photo.jpg": pointer, "public/.photo.jpg": pointer, "elsewhere/photo.jpg": pointer,
+				"_headers": "/*", "public/deep/_headers": "/*", "public/_headers.txt": "/*"},
+			empty: []string{"themes/one", "public/.themes/one"},
+		},
+		"LFS": {
+			files: map[string]string{"public/index.html": "", "public/photo.jpg": pointer, "public/deep/film.mp4": pointer},
+			want:  []Warning{WarningLFSPointers},
+		},
+		"LFS behind a link": {
+			files: map[string]string{"public/index.html": "", "photo.jpg": pointer, "public/photo.jpg": "-> ../photo.jpg"},
+			want:  []Warning{WarningLFSPointers},
+		},
+		"no index":       {files: map[string]string{"public/README.md": ""}, want: []Warning{WarningIndexMissing}},
+		"an index below": {files: map[string]string{"public/a/index.html": ""}, want: []Warning{WarningIndexMissing}},
+		"an index directory": {
+			files: map[string]string{"public/index.html/a": ""}, want: []Warning{WarningIndexMissing},
+		},
+		"submodules": {
+			files: map[string]string{"public/index.html": ""}, empty: []string{"public/one", "public/deep/two"},
+			want: []Warning{WarningSubmodules},
+		},
+		"a submodule behind a link": {
+			files: map[string]string{"public/index.html": "", "public/one": "-> ../one"}, empty: []string{"one"},
+			want: []Warning{WarningSubmodules},
+		},
+		"headers and redirects": {
+			files: map[string]string{"public/index.html": "", "public/_headers": "/*", "public/_redirects": "/ /a"},
+			want:  []Warning{WarningOtherHosts},
+		},
+		"all": {
+			files: map[string]string{"public/wrangler.jsonc": "", "public/photo.jpg": pointer}, empty: []string{"public/one"},
+			want: []Warning{WarningSubmodules, WarningLFSPointers, WarningIndexMissing, WarningOtherHosts},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			s := newStore(t, r)
+			s.Published, s.Index = "public", "index.html"
+			source := r.commit(test.files)
+			for _, dir := range test.empty {
+				if err := os.MkdirAll(filepath.Join(source.Worktree, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Make(t.Context(), source); err != nil {
+				t.Fatal(err)
+			}
+			got := s.About(source.Commit).Warnings
+			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(test.want))) {
+				t.Errorf("warnings %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

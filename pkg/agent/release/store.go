@@ -41,6 +41,8 @@ type Store struct {
 	// Published is the directory of the repository that is published. A commit without it
 	// does not become a release.
 	Published string
+	// Index is the file that is served for a directory, or empty if the published directory needs none.
+	Index string
 	// Keep is the number of releases to keep, the current one included.
 	Keep int
 	// Budget is the size in bytes that Volume is to stay below. 0 is no limit.

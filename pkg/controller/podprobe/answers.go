@@ -78,8 +78,8 @@ func parseStatus(body []byte) (answer, error) {
 	}
 	a := answer{sync: true, Observation: workload.Observation{
 		Reachable: true, Commit: status.Commit, PathNotFound: status.Commit != "" && !status.PathFound,
-		LFSPointers: status.LFSPointers > 0,
-		Access:      accesses[status.Access],
+		Warnings: workload.KnownWarnings(status.Warnings),
+		Access:   accesses[status.Access],
 	}}
 	if status.Failure != nil && status.Failure.Reason == git.ReasonPathNotFound {
 		a.PathNotFound, status.Failure = true, nil

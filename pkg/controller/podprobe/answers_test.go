@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -75,5 +76,19 @@ func TestAccessIsAKnownWord(t *testing.T) {
 		if s := (state{Observation: a.Observation, known: true}); s.unsettled() != (want != workload.AccessOpen) {
 			t.Errorf("%q: unsettled is %t", answered, s.unsettled())
 		}
+	}
+}
+
+// TestWarningsAreKnownWords: no other word of a pod gets into a status, and none twice.
+func TestWarningsAreKnownWords(t *testing.T) {
+	status := statusOf(commitA)
+	status.Warnings = []release.Warning{"x", release.WarningSubmodules, release.WarningIndexMissing, "a b",
+		release.WarningSubmodules}
+	body, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := parseStatus(body); err != nil || a.Warnings != "IndexMissing SubmodulesMissing" {
+		t.Errorf("warnings %q, %v", a.Warnings, err)
 	}
 }

@@ -88,6 +88,9 @@ const (
 	// WebsiteReasonCommitPublished means that all ready pods serve the same commit
 	// and the last fetch succeeded.
 	WebsiteReasonCommitPublished = "CommitPublished"
+	// WebsiteReasonPublishedWithWarnings is CommitPublished for a commit that is not
+	// served as its author may expect: the message says why.
+	WebsiteReasonPublishedWithWarnings = "PublishedWithWarnings"
 	// WebsiteReasonCommitsDiffer means that ready pods serve different commits.
 	WebsiteReasonCommitsDiffer = "CommitsDiffer"
 	// WebsiteReasonPathNotFound means that spec.source.path is not in the commit.
@@ -144,9 +147,6 @@ const (
 	// WebsiteReasonRepositoryTimedOut means that the repository's host does not
 	// finish a fetch in time.
 	WebsiteReasonRepositoryTimedOut = "RepositoryTimedOut"
-	// WebsiteReasonLFSPointersPublished means that files of the repository are in Git
-	// LFS, and that their pointers are published.
-	WebsiteReasonLFSPointersPublished = "LFSPointersPublished"
 	// WebsiteReasonSyncOutOfMemory means that git has used up the memory of its
 	// container.
 	WebsiteReasonSyncOutOfMemory = "SyncOutOfMemory"

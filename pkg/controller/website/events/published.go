@@ -53,6 +53,9 @@ func (r *Reporter) Published(before, after *v1beta1.Website, requested time.Time
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s",
 			problem.Shorten(synced.Reason+": "+synced.Message))
 	}
+	if synced := newWarnings(before, after); synced != nil && r.mayReport(after, synced.Reason) {
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, synced.Reason, actionPublish, "%s", synced.Message)
+	}
 }
 
 // newRelease returns the release that the history has now, and had not, or nil. The history
@@ -85,6 +88,19 @@ func newFetchProblem(before, after *v1beta1.Website) *metav1.Condition {
 	}
 	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil &&
 		was.Reason == synced.Reason {
+		return nil
+	}
+	return synced
+}
+
+// newWarnings returns the condition Synced if it has warnings that it had not, or nil.
+func newWarnings(before, after *v1beta1.Website) *metav1.Condition {
+	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
+	if synced == nil || synced.Reason != v1beta1.WebsiteReasonPublishedWithWarnings {
+		return nil
+	}
+	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil &&
+		was.Reason == synced.Reason && was.Message == synced.Message {
 		return nil
 	}
 	return synced

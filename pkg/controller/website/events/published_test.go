@@ -72,6 +72,14 @@ func TestPublished(t *testing.T) {
 			tweaks{condition("False", "RepositoryTooLarge")}, nil},
 		"pods that differ for a moment": {tweaks{condition("True", "CommitPublished")},
 			tweaks{condition("False", "CommitsDiffer")}, nil},
+		"warnings": {tweaks{condition("True", "CommitPublished")}, tweaks{condition("True", "PublishedWithWarnings")},
+			[]string{"Warning PublishedWithWarnings why"}},
+		"the same warnings": {tweaks{condition("True", "PublishedWithWarnings"), history(polled)},
+			tweaks{condition("True", "PublishedWithWarnings"), history(pinned, polled)},
+			[]string{`Normal RolledBack rolled back to commit bbbbbbbbbbbb "Fix it" by A. Author (Rollback, after 640ms)`}},
+		"other warnings": {tweaks{condition("True", "PublishedWithWarnings"), func(website *v1beta1.Website) {
+			website.Status.Conditions[0].Message = "another"
+		}}, tweaks{condition("True", "PublishedWithWarnings")}, []string{"Warning PublishedWithWarnings why"}},
 		"a fetch of which nothing is known": {tweaks{condition("True", "CommitPublished")},
 			tweaks{condition("Unknown", "PodsUnreachable")}, nil},
 	} {

@@ -1,7 +1,9 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -67,6 +69,9 @@ func agentArgs(website *v1beta1.Website, added concern, nginxConfig string) ([]s
 	args.add("ref", gitRef(git.Ref))
 	args.add("path", website.Spec.Source.Path)
 	args.add("submodules", string(git.Submodules))
+	if serving := website.Spec.Serving; !slices.ContainsFunc(serving.Redirects, isFromRoot) {
+		args.add("index", cmp.Or(serving.Index, "index.html"))
+	}
 	// With another configuration, the same file may be answered with other headers, or for another path.
 	args.add("revision", configHash(nginxConfig))
 	args.add("period", seconds(period))
@@ -81,6 +86,9 @@ func agentArgs(website *v1beta1.Website, added concern, nginxConfig string) ([]s
 	args.add("status-listen", fmt.Sprintf("127.0.0.1:%d", agentPort))
 	return args, nil
 }
+
+// isFromRoot reports whether a redirect is from the root of the site, which then needs no index.
+func isFromRoot(r v1beta1.Redirect) bool { return r.From == "/" || r.From == "/*" }
 
 func seconds(n int32) string { return fmt.Sprintf("%ds", n) }
 

@@ -219,6 +219,7 @@ func TestDeployment(t *testing.T) {
 							"--repository=https://github.com/nevermosby/kubia-website-example.git",
 							"--ref=HEAD",
 							"--submodules=None",
+							"--index=index.html",
 							"--revision=" + configHash(mustNginxConfig(t, newWebsite())),
 							"--period=60s",
 							"--timeout=120s",

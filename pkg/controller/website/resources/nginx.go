@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/utils/lru"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -144,7 +145,11 @@ var nginxVariants = sync.OnceValues(func() (map[bool]*template.Template, error) 
 // OtherHosts is a regular expression for the names, in the published directory, of files that configure other hosts of
 // pages.
 func (nginxParameters) OtherHosts() string {
-	return `(?:_headers|_redirects|netlify\.toml|wrangler\.(?:toml|jsonc?))`
+	var names []string
+	for _, name := range release.OtherHosts {
+		names = append(names, regexp.QuoteMeta(name))
+	}
+	return "(?:" + strings.Join(names, "|") + ")"
 }
 
 // NearestLevels are the directories above a missing file, by number, in which a page for it is looked for.

@@ -47,7 +47,7 @@ func TestAgentFollowsTheSource(t *testing.T) {
 		want  []string
 	}{
 		"nothing said": {tweak: func(*v1beta1.Website) {},
-			want: []string{"--ref=HEAD", "--period=60s", "--timeout=120s", "--submodules=None"}},
+			want: []string{"--ref=HEAD", "--period=60s", "--timeout=120s", "--submodules=None", "--index=index.html"}},
 		"branch": {tweak: ref(v1beta1.GitReference{Branch: "main"}), want: []string{"--ref=refs/heads/main"}},
 		"branch of letters": {tweak: ref(v1beta1.GitReference{Branch: "zweig/ä-日本"}),
 			want: []string{"--ref=refs/heads/zweig/ä-日本"}},
@@ -61,6 +61,8 @@ func TestAgentFollowsTheSource(t *testing.T) {
 			want: []string{"--submodules=Recursive"}},
 		"path": {tweak: func(website *v1beta1.Website) { website.Spec.Source.Path = "docs/my site é" },
 			want: []string{"--path=docs/my site é"}},
+		"index": {tweak: func(website *v1beta1.Website) { website.Spec.Serving.Index = "start.htm" },
+			want: []string{"--index=start.htm"}},
 		"times": {
 			tweak: func(website *v1beta1.Website) {
 				website.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 10,

@@ -106,7 +106,6 @@ var conditions = []declaration{
 		{metav1.ConditionUnknown, noReadyPods},
 		{metav1.ConditionUnknown, syncUnreachable},
 		{metav1.ConditionUnknown, fetchingUnknown},
-		{metav1.ConditionFalse, lfsPointers},
 		{metav1.ConditionTrue, commitPublished},
 	}},
 	routedDeclaration,

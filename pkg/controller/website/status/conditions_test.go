@@ -294,8 +294,14 @@ func TestConditions(t *testing.T) {
 		"wrong path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
 			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
 
-		"LFS pointers": {func(in *Input) { in.Pods[1].LFSPointers = true },
-			served + "False/LFSPointersPublished", commitA, ""},
+		"warnings": {func(in *Input) { in.Pods[1].Warnings = "IndexMissing LFSPointers" },
+			served + "True/PublishedWithWarnings", commitA, ""},
+		"warnings of a pod that is not ready": {func(in *Input) {
+			in.Pods = append(in.Pods, starting(time.Second))
+			in.Pods[2].Warnings = "IndexMissing"
+		}, served + "True/CommitPublished", commitA, ""},
+		"warnings stay while it is unknown whether fetching works": {fetchesUnknown("True", "PublishedWithWarnings"),
+			served + "True/PublishedWithWarnings", commitA, ""},
 		"remote unreachable": {func(in *Input) { in.Pods[1].Failure = git.ReasonUnreachable },
 			served + "False/RepositoryUnreachable", commitA, ""},
 		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = git.ReasonNotFound },

@@ -11,7 +11,6 @@ import (
 
 // probedReasons are the reasons that only probes can find.
 var probedReasons = sets.New(
-	v1beta1.WebsiteReasonLFSPointersPublished,
 	v1beta1.WebsiteReasonAccessSecretInvalid,
 ).Union(conditionReasons(func(workload.Failure) bool { return true }))
 

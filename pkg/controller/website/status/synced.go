@@ -2,7 +2,9 @@ package status
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -190,31 +192,40 @@ func fetchingUnknown(in *Input) *finding {
 
 func isAboutFetching(reason string) bool {
 	switch reason {
-	case v1beta1.WebsiteReasonCommitPublished, v1beta1.WebsiteReasonPodsUnreachable, v1beta1.WebsiteReasonObserving:
+	case v1beta1.WebsiteReasonCommitPublished, v1beta1.WebsiteReasonPublishedWithWarnings,
+		v1beta1.WebsiteReasonPodsUnreachable, v1beta1.WebsiteReasonObserving:
 		return true
 	default:
 		return probedReasons.Has(reason)
 	}
 }
 
-// lfsPointers finds that the commit is published, but not the files that it stands for.
-func lfsPointers(in *Input) *finding {
-	if !slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && pod.LFSPointers }) {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonLFSPointersPublished,
-		message: "files of the repository are in Git LFS, which is not fetched: their pointers are published; commit the " +
-			"files themselves"}
-}
-
 func commitPublished(in *Input) *finding {
 	found := &finding{reason: v1beta1.WebsiteReasonCommitPublished,
 		message: "all ready pods serve the commit of the last fetch"}
+	if warnings := in.warnings(); len(warnings) > 0 {
+		found.reason = v1beta1.WebsiteReasonPublishedWithWarnings
+		found.message += ", but " + strings.Join(warnings, "; ")
+	}
 	if before := in.reported(v1beta1.WebsiteSynced); before != nil && !in.updated() {
 		// The pods are still those of the spec before.
 		found.generation = before.ObservedGeneration
 	}
 	return found
+}
+
+// warnings returns the messages of the problems of the releases of ready pods.
+func (in *Input) warnings() (messages []string) {
+	for _, pod := range in.Pods {
+		for warning := range strings.FieldsSeq(pod.Warnings) {
+			message := workload.Warnings[release.Warning(warning)]
+			if pod.Ready && !slices.Contains(messages, message) {
+				messages = append(messages, message)
+			}
+		}
+	}
+	slices.Sort(messages)
+	return messages
 }
 
 // anyReadyFollower reports whether there is a ready pod of this kind, if the pods

@@ -14,8 +14,8 @@ type Observation struct {
 	PathNotFound bool
 	// Access is why the pod rejects every request for the site.
 	Access Access
-	// LFSPointers is true when published files are pointers of Git LFS.
-	LFSPointers bool
+	// Warnings are the known problems of the release of Commit, separated by spaces.
+	Warnings string
 	// Failure is why the repository cannot be fetched, one of Failures, or empty.
 	Failure git.Reason
 	// FailedTwice is true when the last two fetches have failed.
