@@ -151,6 +151,10 @@ lint() {
   in_modules env GOGC="${COMPILER_GOGC}" go vet -vettool="${ROOT}/bin/lint" ./...
 }
 
+comments() {
+  hack/go-build.sh bin/prose . ./hack/prose && bin/prose
+}
+
 # The database is no Go module: a network may have the module proxy and not this.
 vulnerabilities() {
   (cd hack/tools && go build -o "${ROOT}/bin/govulncheck" golang.org/x/vuln/cmd/govulncheck) || return 1
@@ -204,6 +208,7 @@ check "generated code is current" generated
 check "the chart has the manifests" chart
 check "examples match the JSON Schemas" examples
 check "go vet, dupword and unparam" lint
+check "comments name their nouns" comments
 check "staticcheck" staticcheck
 check "known vulnerabilities" vulnerabilities
 check "unit tests" unit_tests

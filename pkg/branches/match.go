@@ -10,7 +10,7 @@ import (
 // MaxLength is the length in bytes of the longest branch that can have a preview.
 const MaxLength = 255
 
-// IsValid reports whether a branch may be that of a Website. A repository can have others.
+// IsValid reports whether a Website can name a branch. A repository can have others.
 func IsValid(branch string) bool {
 	return len(branch) <= MaxLength && gitnames.CheckReference(branch) == nil
 }

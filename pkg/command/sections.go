@@ -1,4 +1,4 @@
-// Package command has what the commands website-apiserver and website-controller share.
+// Package command is shared by the commands website-apiserver and website-controller.
 package command
 
 import (

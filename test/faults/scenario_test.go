@@ -19,7 +19,7 @@ import (
 // scenario is a change by users and the expected response of the controller.
 type scenario struct {
 	name string
-	// listing sets wire.listing. Then only the calls of informers meet faults: all others equal those
+	// listing sets wire.listing. Then only the calls of informers meet faults: all others equal the calls
 	// of the scenario with streaming.
 	listing bool
 	// observed makes the controllers probe pods for their commit.
