@@ -20,10 +20,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// FieldAuthorizer rejects values of fields that take more than the permission to
-// write Websites: references to Secrets that the requesting user cannot read, which a
-// pod would send to a server of the user's choice, exposure, hosts, tolerations, and whatever
-// makes a Website a preview, which website-controller may delete.
+// FieldAuthorizer rejects values of fields that require more than permission to write
+// Websites: references to Secrets that the requesting user cannot read, which a pod would
+// send to a server of the user's choice, exposure, hosts, tolerations, and the marks of a
+// preview, which website-controller may delete.
 type FieldAuthorizer struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	rules      FieldRules
@@ -33,8 +33,9 @@ type FieldAuthorizer struct {
 // StoredWebsite returns a Website of the namespace of a request, as it is stored.
 type StoredWebsite func(ctx context.Context, name string) (*website.Website, error)
 
-// NewFieldAuthorizer returns one that uses authorizer, and finds the Websites of previews by
-// stored. It returns an error if authorizer is nil, since nothing would be rejected.
+// NewFieldAuthorizer returns a FieldAuthorizer that uses authorizer, and gets the
+// Websites of previews by stored. It returns an error if authorizer is nil, since no
+// value would be rejected.
 func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules FieldRules,
 	stored StoredWebsite) (*FieldAuthorizer, error) {
 	if authorizer == nil {
@@ -44,9 +45,9 @@ func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules Fie
 	return &FieldAuthorizer{authorizer: authorizer, rules: rules, stored: stored}, nil
 }
 
-// OnCreate returns a validation of new Websites that authorizes their fields and
-// then runs validate, which may be nil. It is for objects that the strategy has
-// accepted and that admission changes no more.
+// OnCreate returns a validation of new Websites that authorizes their fields
+// and then runs validate, which may be nil. It runs after the strategy and
+// after admission.
 func (a *FieldAuthorizer) OnCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		w, err := toWebsite(obj)
@@ -60,8 +61,8 @@ func (a *FieldAuthorizer) OnCreate(validate rest.ValidateObjectFunc) rest.Valida
 	}
 }
 
-// OnUpdate is as OnCreate for changes. Unchanged values are accepted, so that only
-// the user who sets them needs the permission.
+// OnUpdate is like OnCreate for changes. Unchanged values are accepted, so that
+// only the user that sets them needs the permission.
 func (a *FieldAuthorizer) OnUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		w, err := toWebsite(obj)
@@ -127,7 +128,7 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 }
 
 // warnOfMissing warns the requester about a value that is accepted without the permission. There is no warning if the
-// authorizer has not answered, with the error err.
+// authorizer has failed with the error err.
 func warnOfMissing(ctx context.Context, p permission, missing string, err error) {
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The use of a host was not authorized: the authorizer is unavailable",
@@ -139,8 +140,8 @@ func warnOfMissing(ctx context.Context, p permission, missing string, err error)
 		"%s: %s. It is accepted because website-apiserver has --host-authorization=Warn", path, missing))
 }
 
-// allows does not read the object, so that the answer does not reveal whether it
-// exists. It returns an error if the authorizer does not answer.
+// allows does not read the object, so that the decision does not reveal whether
+// it exists. It returns an error if the authorizer does not decide.
 func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, namespace string,
 	p permission) (bool, error) {
 	decision, _, err := a.authorizer.Authorize(ctx, authorizer.AttributesRecord{
@@ -155,7 +156,7 @@ func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, names
 	})
 	switch {
 	case decision == authorizer.DecisionAllow:
-		// As in the authorization of requests, an error is ignored then.
+		// As in the authorization of requests, an error is ignored if the decision is allow.
 		return true, nil
 	case err != nil:
 		unavailable := apierrors.NewServiceUnavailable(

@@ -32,7 +32,7 @@ func disk(size string) func(*website.Website) {
 	}
 }
 
-// childrenCases are about the Service and the pods.
+// childrenCases cover the Service and the pods.
 var childrenCases = map[string]specCase{
 	"service type": {tweak: func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeClusterIP }},
 	"service type unknown": {tweak: func(w *website.Website) { w.Spec.Service.Type = "ExternalName" },

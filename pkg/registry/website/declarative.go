@@ -17,10 +17,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// ValidateDeclaratively adds the errors of the declared rules to
-// validationErrs and returns all of them with the field paths of the requested
-// version. The rules are always those of v1beta1, which has all fields: those that
-// v1alpha1 carries in an annotation have been unpacked by now.
+// ValidateDeclaratively adds the errors of the declared rules to validationErrs
+// and returns all of them with the field paths of the requested version. It always
+// applies the rules of v1beta1, which has all fields: conversion has unpacked
+// v1alpha1's annotation before.
 func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime.Object, validationErrs field.ErrorList,
 	opType operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
 	info := genericapirequest.RequestInfo{}
@@ -28,7 +28,7 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime
 		info = *given
 	}
 	info.APIGroup, info.APIVersion = v1beta1.GroupName, v1beta1.SchemeGroupVersion.Version
-	// The rules are those of the part of the Website that the subresource changes.
+	// The rules cover the part of the Website that the subresource changes.
 	switch info.Subresource {
 	case "sync":
 		info.Subresource = "status"
@@ -38,7 +38,7 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime
 	validationErrs = firstErrors(validationErrs)
 	for _, err := range validationErrs {
 		// Kubernetes' own types have some rules twice while they migrate, and shared
-		// validation marks such errors. Here no rule is in both places.
+		// validation marks such errors. Here every rule is in one place only.
 		err.CoveredByDeclarative = false
 	}
 	declared := genericapirequest.WithRequestInfo(ctx, &info)
@@ -46,11 +46,11 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime
 	return errorsForVersion(requestVersion(ctx), firstErrors(errs))
 }
 
-// maxErrors is how many errors of one request are returned.
+// maxErrors is the highest number of errors in a response.
 const maxErrors = 100
 
-// firstErrors returns no more errors than anyone reads. The library compares each error with all others, which
-// for a long list of invalid items would take hours.
+// firstErrors limits the number of errors. The library compares each error with all others, which for a long
+// list of invalid items would take hours.
 func firstErrors(errs field.ErrorList) field.ErrorList {
 	if len(errs) <= maxErrors {
 		return errs
@@ -80,10 +80,10 @@ func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
 	return renamed
 }
 
-// repositoryPath is the field whose place v1alpha1 does not share.
+// repositoryPath is the field with another path in v1alpha1.
 const repositoryPath = "spec.source.git.repository"
 
-// fieldsOfV1alpha1 are the fields that v1alpha1 has, and where.
+// fieldsOfV1alpha1 maps the fields of the hub that v1alpha1 has to their paths there.
 var fieldsOfV1alpha1 = map[string]string{
 	repositoryPath:             "spec.gitRepo",
 	"spec.deploymentName":      "spec.deploymentName",
@@ -91,8 +91,8 @@ var fieldsOfV1alpha1 = map[string]string{
 	"status.availableReplicas": "status.availableReplicas",
 }
 
-// fieldInVersion returns where a version has a field of the hub. Fields that
-// v1alpha1 lacks can only have come in the annotation that carries them.
+// fieldInVersion returns the path of a hub field in a version. A field that
+// v1alpha1 lacks can only come from its annotation.
 func fieldInVersion(version, path string) string {
 	if version != v1alpha1.SchemeGroupVersion.Version {
 		return path

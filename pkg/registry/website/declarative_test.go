@@ -11,8 +11,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestManyErrors: a request with more errors than anyone reads is refused with the first ones. With all of them, which
-// are compared with each other, this test would take minutes.
+// TestManyErrors: a request with very many errors is rejected with the first ones. With all of them, which are
+// compared with each other, this test would take minutes.
 func TestManyErrors(t *testing.T) {
 	strategy := newStrategy(t)
 	many := func(w *website.Website) {

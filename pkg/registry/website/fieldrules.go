@@ -10,11 +10,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// HostAuthorization is what happens to a write that adds a host which its user may not use.
+// HostAuthorization is the treatment of a write that adds a host without permission to use it.
 type HostAuthorization string
 
 const (
-	// HostAuthorizationOff accepts it, without looking for the permission.
+	// HostAuthorizationOff accepts it, without checking the permission.
 	HostAuthorizationOff HostAuthorization = "Off"
 	// HostAuthorizationWarn accepts it with a warning.
 	HostAuthorizationWarn HostAuthorization = "Warn"
@@ -22,14 +22,14 @@ const (
 	HostAuthorizationEnforce HostAuthorization = "Enforce"
 )
 
-// FieldRules is what the flags of the server say about fields of Websites.
+// FieldRules are rules about fields of Websites from the flags of the server.
 type FieldRules struct {
 	// HostAuthorization applies to the hosts of Websites and of their previews. Empty: Off.
 	HostAuthorization HostAuthorization
-	// ServiceAnnotations are the keys of annotations that spec.service.annotations may
-	// have. One that ends with "*" is a prefix. None: there may be no annotations.
+	// ServiceAnnotations are the allowed keys of spec.service.annotations. One that
+	// ends with "*" is a prefix. None: annotations are rejected.
 	ServiceAnnotations []string
-	// OmitPersonalNames leaves the users who request a sync out of the status.
+	// OmitPersonalNames leaves the names of requesting users out of the status of syncs.
 	OmitPersonalNames bool
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // TestEveryFieldHasACase fails when a field is added to v1beta1 without a case
-// in which it is set and accepted, and one in which it is refused.
+// in which it is accepted, and one in which it is rejected.
 func TestEveryFieldHasACase(t *testing.T) {
 	accepted, refused := map[string]bool{}, map[string]bool{}
 	record := func(tweak func(*website.Website), want []string) {
@@ -48,7 +48,7 @@ func TestEveryFieldHasACase(t *testing.T) {
 		if !accepted[field.path] {
 			t.Errorf("no accepted case sets %s", field.path)
 		}
-		// Of a boolean, either value is legal.
+		// Both values of a boolean are valid.
 		isBoolean := field.typ.Kind() == reflect.Bool || field.typ == reflect.TypeFor[*bool]()
 		if !isBoolean && !serverOnly[field.path] && !mentioned(refused, field.path) {
 			t.Errorf("no case refuses %s", field.path)
@@ -65,7 +65,7 @@ var serverOnly = map[string]bool{
 // index is a list's index or a map's key in the path of a field.
 var index = regexp.MustCompile(`\[[^\]]*\]`)
 
-// mentioned reports whether a path is among paths, or leads to one of them.
+// mentioned reports whether a path is among paths, or a prefix of one of them.
 func mentioned(paths map[string]bool, path string) bool {
 	for known := range paths {
 		if rest, found := strings.CutPrefix(known, path); found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -75,16 +75,16 @@ func mentioned(paths map[string]bool, path string) bool {
 	return false
 }
 
-// apiField is one that has no fields of our own types below it.
+// apiField is a field without subfields of this API.
 type apiField struct {
 	path string
 	typ  reflect.Type
-	// set is whether its value is other than zero.
+	// set is set for a value other than zero.
 	set bool
 }
 
-// apiFields returns those below value by the names of their JSON form, also below
-// what is nil or empty.
+// apiFields returns the fields below value by their JSON names, also below nil
+// and empty values.
 func apiFields(path string, value reflect.Value) []apiField {
 	ours := reflect.TypeFor[v1beta1.Website]().PkgPath()
 	typ := value.Type()

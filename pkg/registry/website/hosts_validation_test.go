@@ -11,7 +11,7 @@ func hosts(names ...string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Hosts = hostsOf(names...) }
 }
 
-// inRole gives a host of the list a role.
+// inRole sets the role of a host in the list.
 func inRole(i int, role website.HostRole) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Hosts[i].Role = role }
 }
@@ -63,7 +63,7 @@ func serviceAnnotations(annotations map[string]string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Service.Annotations = annotations }
 }
 
-// numbered returns n hosts.
+// numbered returns n host names.
 func numbered(n int) []string {
 	var names []string
 	for i := range n {
@@ -79,7 +79,7 @@ const mustBeName = `a lowercase RFC 1123 subdomain must consist of lower case al
 // issuers is the group of cert-manager.
 const issuers = "cert-manager.io"
 
-// hostCases are about the hosts, what routes them, and the Service that a cloud routes.
+// hostCases cover the hosts, their routing, and the Service of a load balancer.
 var hostCases = map[string]specCase{
 	"hosts":                {tweak: hosts("shop.example.com", "*.shop.example.com", "xn--bcher-kva.example")},
 	"as many hosts as can": {tweak: hosts(numbered(64)...)},

@@ -18,20 +18,20 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
-// Verbs besides those of requests.
+// These verbs exist besides the verbs of requests.
 const (
 	// verbExpose permits node ports and load balancers: they open the site to clients
 	// outside the cluster, there are few node ports, and load balancers cost money.
 	verbExpose = "expose"
-	// verbSchedule permits tolerations, by which pods run on nodes that are
-	// reserved for others.
+	// verbSchedule permits tolerations, by which pods run on reserved nodes.
 	verbSchedule = "schedule"
-	// verbUse permits hosts. There are no objects of this resource: its names are hosts.
+	// verbUse permits hosts. The resource has no objects: its names are hosts.
 	verbUse = "use"
 	// verbCreate permits previews, which are Websites as well.
 	verbCreate = "create"
-	// verbPreview permits making a Website the preview of another one, with the fields of that.
-	// website-controller deletes previews. The verb is for website-controller only.
+	// verbPreview permits making a Website the preview of another one, with the fields of
+	// that one. website-controller deletes previews. The verb is intended for
+	// website-controller only.
 	verbPreview = "preview"
 )
 
@@ -40,21 +40,21 @@ var (
 	websiteHosts = v1beta1.SchemeGroupVersion.WithResource("websitehosts")
 )
 
-// permission is what a user needs to set a field to its value.
+// permission is required to set a field to its value.
 type permission struct {
-	// path is the field.
+	// path is the path of the field.
 	path *field.Path
-	// verb, resource and name are as authorizers know them. The name is empty for all.
+	// verb, resource and name are the attributes for authorizers. The name is empty for all.
 	verb     string
 	resource schema.GroupVersionResource
 	name     string
-	// orElse is what users without the permission can do, in a message; it may be empty.
+	// orElse is a message's advice for users without the permission; it may be empty.
 	orElse string
 	// warnOnly accepts the value without the permission, with a warning.
 	warnOnly bool
 }
 
-// String is how messages name it.
+// String returns its form in messages.
 func (p permission) String() string {
 	if p.name == "" {
 		return p.verb + " on " + p.resource.Resource
@@ -62,8 +62,8 @@ func (p permission) String() string {
 	return fmt.Sprintf("%s on %s %q", p.verb, p.resource.Resource, p.name)
 }
 
-// requiredPermissions lists what a user needs to write w in place of a spec, which is
-// empty on creation. Unchanged values require nothing.
+// requiredPermissions lists the permissions for writing w in place of a spec, which
+// is empty on creation. Unchanged values require none.
 func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules FieldRules) []permission {
 	var required []permission
 	for _, r := range changedReferences(w, before) {
@@ -114,7 +114,7 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 }
 
 // requiredForPreview lists the permissions for the labels and owner references by which website-controller
-// recognizes a preview. Unchanged ones require nothing, nor does their removal; old is nil on creation.
+// recognizes a preview. Unchanged and removed ones require none; old is nil on creation.
 func requiredForPreview(w, old *website.Website) []permission {
 	if old == nil {
 		old = &website.Website{}
@@ -141,8 +141,8 @@ func requiredForPreview(w, old *website.Website) []permission {
 	return required
 }
 
-// changesExposure reports whether annotations of a Service are added or changed, or removed from a load balancer: which
-// clients that admits can be said by one.
+// changesExposure reports whether annotations of a Service are added or changed, or removed from a load balancer: an
+// annotation can restrict the load balancer's clients.
 func changesExposure(service, before *website.WebsiteService) bool {
 	isLoadBalancer := service.Type == website.ServiceTypeLoadBalancer && before.Type == website.ServiceTypeLoadBalancer
 	if isLoadBalancer && !maps.Equal(service.Annotations, before.Annotations) {
@@ -173,8 +173,8 @@ func tolerationsOf(list []corev1.Toleration) sets.Set[toleration] {
 	return known
 }
 
-// samePreviews reports whether previews are of the same branches, at the same hosts. The
-// Secret with their users has a permission of its own.
+// samePreviews reports whether previews have the same branches and hosts. The Secret
+// with their users has a permission of its own.
 func samePreviews(previews, before *website.WebsitePreviews) bool {
 	if before == nil {
 		return false

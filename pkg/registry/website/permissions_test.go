@@ -60,7 +60,7 @@ func TestRequiredPermissions(t *testing.T) {
 	tests := map[string]struct {
 		old, updated tweak
 		want         []string
-		// anyHost is true where hosts are not authorized.
+		// anyHost disables the authorization of hosts.
 		anyHost bool
 	}{
 		"new: defaults":      {updated: func(*website.Website) {}},
@@ -96,12 +96,12 @@ func TestRequiredPermissions(t *testing.T) {
 		"CA unchanged next to credentials": {old: privateWith("ca"), updated: privateWith("ca")},
 		"CA removed": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}),
 			updated: func(*website.Website) {}},
-		"a pin, of what was not published": {old: private, updated: pinned("c"), want: []string{get}},
-		"a pin, of the history":            {old: private, updated: pinned("b")},
-		"a pin, of what is served":         {old: private, updated: pinned("a")},
-		"a pin removed":                    {old: pinned("c"), updated: private},
-		"a pin unchanged":                  {old: pinned("c"), updated: pinned("c")},
-		"a pin without credentials":        {updated: func(w *website.Website) { w.Spec.Pin = pinTo("c") }},
+		"a pin of an unpublished commit": {old: private, updated: pinned("c"), want: []string{get}},
+		"a pin, of the history":          {old: private, updated: pinned("b")},
+		"a pin of the served commit":     {old: private, updated: pinned("a")},
+		"a pin removed":                  {old: pinned("c"), updated: private},
+		"a pin unchanged":                {old: pinned("c"), updated: pinned("c")},
+		"a pin without credentials":      {updated: func(w *website.Website) { w.Spec.Pin = pinTo("c") }},
 		"previews in another domain": {old: tls, updated: func(w *website.Website) {
 			tls(w)
 			w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, Domain: "example.com"}
@@ -218,7 +218,8 @@ func TestRequiredPermissions(t *testing.T) {
 	}
 }
 
-// TestRequiredForPreview: what makes a Website a preview requires a permission, and nothing else in its metadata.
+// TestRequiredForPreview: the metadata that makes a Website a preview requires a permission, and
+// other metadata does not.
 func TestRequiredForPreview(t *testing.T) {
 	const label, reference = "preview websites shop for metadata.labels[mycontroller.nevermosby.io/preview-of]",
 		"preview websites shop for metadata.ownerReferences"
@@ -285,7 +286,7 @@ func TestRequiredForPreview(t *testing.T) {
 	}
 }
 
-// withAnnotations gives a load balancer these annotations.
+// withAnnotations sets these annotations on a load balancer.
 func withAnnotations(keys ...string) func(*website.Website) {
 	return func(w *website.Website) {
 		w.Spec.Service.Type, w.Spec.Service.Annotations = website.ServiceTypeLoadBalancer, map[string]string{}

@@ -12,10 +12,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
-// withoutInherited returns which of the required permissions remain for a preview. What it
-// has of its Website was permitted to the user who set it there, so that the requester needs
-// preview on that Website alone. website-controller has it, which may not get Secrets; for
-// others nothing changes, whatever they name as owner.
+// withoutInherited returns the required permissions that remain for a preview. The fields
+// that it inherits were permitted to the users who set them on its Website, so the requester
+// only needs the verb preview on that Website. website-controller has it, and has no
+// permission to get Secrets; other users gain nothing by naming an owner.
 func (a *FieldAuthorizer) withoutInherited(ctx context.Context, requester user.Info, w *website.Website,
 	required []permission) ([]permission, error) {
 	owner := website.PreviewOwner(w)
@@ -43,8 +43,8 @@ func (a *FieldAuthorizer) withoutInherited(ctx context.Context, requester user.I
 	return remaining, nil
 }
 
-// inheritedSpec returns the spec that a preview may have without further permissions: that of
-// its Website with its own branch and host. It is nil if w is no preview of parent.
+// inheritedSpec returns the spec that a preview may have without further permissions: its
+// Website's, with a branch and host of its own. It is nil if w is no preview of parent.
 func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
 	previews, git := parent.Spec.Previews, w.Spec.Source.Git
 	if git == nil || parent.Spec.Source.Git == nil {
@@ -72,8 +72,8 @@ func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
 	return spec
 }
 
-// previewDomain returns the domain of the host of a preview. It reports false if it has hosts
-// that are not those of its branch.
+// previewDomain returns the domain of the host of a preview. It reports false for hosts that
+// do not follow from its branch.
 func previewDomain(parent, w *website.Website) (domain string, ok bool) {
 	if len(w.Spec.Hosts) != 1 {
 		return "", false
@@ -86,8 +86,9 @@ func previewDomain(parent, w *website.Website) (domain string, ok bool) {
 	return domain, ok && host == branches.Host(parent.Name, w.Spec.Source.Git.Ref.Branch, domain)
 }
 
-// remainingPermissions returns the required permissions that inherited fields require as well.
-// No user was permitted the domain of a flag of website-controller, so that needs to be.
+// remainingPermissions returns the required permissions that inherited fields require as
+// well. The domain in a flag of website-controller was permitted to no user, so it requires
+// the permission.
 func remainingPermissions(parent, w *website.Website, required, beyond []permission) []permission {
 	var remaining []permission
 	for _, p := range required {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// previewing has previews of branches.
+// previewing enables previews of branches.
 func previewing(changes ...func(*website.WebsitePreviews)) func(*website.Website) {
 	return func(w *website.Website) {
 		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature/*", "next"}, MaxCount: 5}
@@ -38,7 +38,7 @@ func protectedBy(secret string) func(*website.WebsitePreviews) {
 	return func(p *website.WebsitePreviews) { p.Access = usersOf(secret) }
 }
 
-// previewCases are about previews.
+// previewCases cover previews.
 var previewCases = map[string]specCase{
 	"previews": {tweak: previewing(inDomain("previews.example.com"), atMost(50), forSeconds(3600),
 		protectedBy("users"))},

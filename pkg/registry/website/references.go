@@ -11,16 +11,16 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// objectReference is an object of the Website's namespace whose content its pods, or the
-// Gateway of its hosts, use.
+// objectReference is a reference to an object of the Website's namespace whose content
+// its pods, or the Gateway of its hosts, use.
 type objectReference struct {
-	// resource is the type of the object, as authorizers know it.
+	// resource is the type of the object for authorizers.
 	resource schema.GroupVersionResource
-	// name of the object.
+	// name is the name of the object.
 	name string
 	// path is the field that refers to it.
 	path *field.Path
-	// recipients are the fields that decide which content is used and where it is sent.
+	// recipients are the fields that determine which content is used and where it is sent.
 	recipients any
 }
 
@@ -29,17 +29,17 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// gitRecipients decide where the credentials of a repository are sent: to its server,
-// and to those of the submodules of the reference and of the branches with previews. The
-// CA decides who may be these servers.
+// gitRecipients determine where the credentials of a repository are sent: to its server,
+// and to the servers of the submodules of the reference and of the branches with
+// previews. The CA authenticates these servers.
 type gitRecipients struct {
-	// Source has no secretRef. A field that is added counts as well.
+	// Source has no secretRef. New fields are compared as well.
 	Source website.GitSource
 	// Previews are the branches with previews.
 	Previews []string
 }
 
-// certificateRecipients decide who proves with a certificate which host it is.
+// certificateRecipients determine the server that proves its hosts with a certificate.
 type certificateRecipients struct {
 	Hosts   []string
 	Routing website.WebsiteRouting
@@ -47,13 +47,13 @@ type certificateRecipients struct {
 	Previews *string
 }
 
-// gitOf returns the git repository of a spec, an empty one if its source is of another kind.
+// gitOf returns the git repository of a spec, or an empty one for another kind of source.
 func gitOf(spec *website.WebsiteSpec) website.GitSource {
 	return ptr.Deref(spec.Source.Git, website.GitSource{})
 }
 
-// referencesOf lists the objects that a spec refers to. Every field that has others use
-// an object with their own permissions belongs here.
+// referencesOf lists the objects that a spec refers to. It must include every field
+// through which pods or controllers use an object with their own permissions.
 func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
 	git := gitOf(spec)
@@ -97,9 +97,9 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	return references
 }
 
-// appendUsers adds the reference to a Secret with the users who may read a site. It has no
-// recipients: its content leaves the pod nowhere, whatever is published, and neither a page
-// nor a header can contain what visitors send.
+// appendUsers adds the reference to a Secret with the users of a site. It has no
+// recipients: its content does not leave the pod, whichever commit is published, and
+// neither a page nor a header can contain a visitor's request.
 func appendUsers(references []objectReference, access website.WebsiteAccess, path *field.Path) []objectReference {
 	if access.BasicAuth == nil {
 		return references
@@ -108,7 +108,8 @@ func appendUsers(references []objectReference, access website.WebsiteAccess, pat
 		path: path.Child("basicAuth", "secretRef")})
 }
 
-// isWithin reports whether recipients are those of before, or fewer because previews are narrowed or removed.
+// isWithin reports whether recipients equal the former ones, or are fewer because previews are
+// narrowed or removed.
 func isWithin(recipients, before any) bool {
 	switch now := recipients.(type) {
 	case gitRecipients:
@@ -147,8 +148,8 @@ func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectRef
 	return changed
 }
 
-// fetchesPin reports whether a commit is pinned that was not published before: it is fetched as a
-// reference is, and so are its submodules.
+// fetchesPin reports whether the pinned commit was not published before: it is fetched like a
+// reference, and so are its submodules.
 func fetchesPin(w *website.Website, old *website.WebsiteSpec) bool {
 	pin := w.Spec.PinnedCommit()
 	wasPublished := func(release website.WebsiteRelease) bool { return release.Commit == pin }

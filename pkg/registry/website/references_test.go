@@ -8,7 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestReferencesOfEveryField fails for a new field that names a Secret or ConfigMap whose reader is not authorized.
+// TestReferencesOfEveryField fails for a new field that names a Secret or ConfigMap
+// without authorization.
 func TestReferencesOfEveryField(t *testing.T) {
 	var spec website.WebsiteSpec
 	named := map[string]string{}
@@ -24,7 +25,7 @@ func TestReferencesOfEveryField(t *testing.T) {
 	}
 }
 
-// nameReferences gives each reference below a value a name, and adds the path of its field.
+// nameReferences sets a name in each reference below a value, and adds the path of its field.
 func nameReferences(value reflect.Value, path string, named map[string]string) {
 	name := fmt.Sprintf("name-%d", len(named))
 	switch reference := value.Addr().Interface().(type) {

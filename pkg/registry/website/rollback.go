@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// reasonNoRelease is why a request for the release before is refused.
+	// reasonNoRelease is the reason for rejecting a rollback without another release.
 	reasonNoRelease = "NoOtherRelease"
 	// rollbackSubresource is the subresource in entries of managed fields.
 	rollbackSubresource = "rollback"
@@ -20,7 +20,7 @@ const (
 )
 
 // RollBack sets spec.pin to commit or, if that is empty, to the newest commit of the
-// history that is not served now.
+// history that is not currently served.
 func RollBack(w *website.Website, commit string) error {
 	if commit == "" && !isPinnedBySuspend(&w.Spec) && isPublishing(w) {
 		return nil // The request is repeated.
@@ -38,7 +38,8 @@ func RollBack(w *website.Website, commit string) error {
 	return nil
 }
 
-// isPublishing reports whether some pods serve the commit of a rollback, and others that which it replaces.
+// isPublishing reports whether some pods serve the commit of a rollback, and others the
+// replaced one.
 func isPublishing(w *website.Website) bool {
 	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History,
 		func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.PinnedCommit() })
@@ -65,8 +66,8 @@ func NewRollback(w *website.Website, replaced string) *website.WebsiteRollback {
 	return &website.WebsiteRollback{ObjectMeta: identityOf(w), Commit: &pin, ReplacedCommit: replaced}
 }
 
-// PinManager records who manages spec.pin. The library records the managers of the fields of
-// the body only.
+// PinManager records the manager of spec.pin. The library records the managers of the fields
+// of the body only.
 type PinManager struct {
 	fields *managedfields.FieldManager
 }
@@ -79,8 +80,8 @@ func NewPinManager(scheme *runtime.Scheme) (PinManager, error) {
 	return PinManager{fields: fields}, err
 }
 
-// Record returns updated with manager as the manager of what differs from old. It is
-// website-apiserver if manager is empty.
+// Record returns updated with manager as the manager of the fields that differ from
+// old. It is website-apiserver if manager is empty.
 func (m PinManager) Record(old, updated *website.Website, manager string) runtime.Object {
 	if manager == "" {
 		manager = rollbackManager

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// scaleColumns are those of the scale of built-in types.
+// scaleColumns are the columns of the scale of built-in types.
 var scaleColumns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the Website, unique in its namespace."},
 	{Name: "Desired", Type: "integer", Description: "Desired number of pods."},

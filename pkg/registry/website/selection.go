@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// The fields, besides name and namespace, by which Websites can be selected, with
+// Besides name and namespace, Websites can be selected by these fields, with
 // their paths in the hub.
 const (
 	// DeploymentNameField selects by the name of the Deployment.
@@ -27,7 +27,7 @@ const (
 	// readyField is not a field of the type, but the status of its condition Ready.
 	readyField  = "status.ready"
 	commitField = "status.commit"
-	// hostField is not for clients: a Website has several values of it.
+	// hostField is internal: a Website has several values of it.
 	hostField = "spec.hosts"
 )
 
@@ -72,7 +72,7 @@ func MatchWebsite(label labels.Selector, field fields.Selector) storage.Selectio
 	}
 }
 
-// MatchHost selects the Websites that may name a host: all where there is no index.
+// MatchHost selects the Websites that may name a host: all if there is no index.
 func MatchHost(host string) storage.SelectionPredicate {
 	return storage.SelectionPredicate{
 		Label:       labels.Everything(),
@@ -82,14 +82,14 @@ func MatchHost(host string) storage.SelectionPredicate {
 	}
 }
 
-// hostSelector leads to the index of hosts, and leaves out nothing that is found there:
-// the watch cache keeps one value per field, and a Website has several hosts.
+// hostSelector selects the index of hosts, and matches every object in it: the watch
+// cache keeps one value per field, and a Website has several hosts.
 type hostSelector struct {
 	fields.Selector
 	host string
 }
 
-// Empty is false: an empty selector is looked up in no index.
+// Empty is false, as an empty selector uses no index.
 func (hostSelector) Empty() bool { return false }
 
 // RequiresExactMatch returns the host.
@@ -97,7 +97,7 @@ func (s hostSelector) RequiresExactMatch(field string) (string, bool) {
 	return s.host, field == hostField
 }
 
-// Indexers keep lists by field from reading every Website in the watch cache.
+// Indexers allow lists by field without reading every Website in the watch cache.
 func Indexers() *cache.Indexers {
 	indexers := cache.Indexers{
 		storage.FieldIndex(hostField): func(obj any) ([]string, error) {
@@ -124,8 +124,8 @@ func indexBy(value func(*website.Website) string) cache.IndexFunc {
 	}
 }
 
-// Triggers keep the watch cache from evaluating every event for watches by deployment
-// name. The watch cache takes one trigger per resource.
+// Triggers dispatch events by deployment name, so that the watch cache does not
+// evaluate every event for such watches. It supports one trigger per resource.
 func Triggers() storage.IndexerFuncs {
 	return storage.IndexerFuncs{DeploymentNameField: func(obj runtime.Object) string {
 		w, ok := obj.(*website.Website)

@@ -61,7 +61,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestReadinessWithoutACondition: an older Website may have none.
+// TestReadinessWithoutACondition: an older Website may lack the condition.
 func TestReadinessWithoutACondition(t *testing.T) {
 	_, selectable, err := GetAttrs(newWebsite())
 	if err != nil || selectable["status.ready"] != "Unknown" {
@@ -69,8 +69,8 @@ func TestReadinessWithoutACondition(t *testing.T) {
 	}
 }
 
-// TestIndexesMatchFields fails when an index or trigger disagrees with the
-// field it stands for: selections from the watch cache would then miss objects.
+// TestIndexesMatchFields fails when an index or trigger disagrees with its
+// field: selections from the watch cache would then miss objects.
 func TestIndexesMatchFields(t *testing.T) {
 	w := newWebsite()
 	_, selectable, err := GetAttrs(w)
@@ -78,7 +78,7 @@ func TestIndexesMatchFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	indexers, predicate := *Indexers(), MatchWebsite(labels.Everything(), fields.Everything())
-	// That of hosts is for MatchHost.
+	// The index of hosts is for MatchHost.
 	if len(indexers) != len(predicate.IndexFields)+1 {
 		t.Errorf("%d indexers for the fields %v", len(indexers), predicate.IndexFields)
 	}
@@ -112,7 +112,7 @@ func TestMatchHost(t *testing.T) {
 	for host, want := range map[string]bool{"a.example.com": true, "*.example.com": true, "b.example.com": false} {
 		predicate := MatchHost(host)
 		if matches, err := predicate.Matches(w); err != nil || !matches {
-			t.Errorf("%s: what the index finds is left out (%v)", host, err)
+			t.Errorf("%s: a Website in the index is not selected (%v)", host, err)
 		}
 		if values := predicate.MatcherIndex(t.Context()); len(values) != 1 ||
 			values[0].IndexName != storage.FieldIndex("spec.hosts") || values[0].Value != host {

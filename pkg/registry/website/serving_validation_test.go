@@ -66,7 +66,7 @@ func headers(n int) func(*website.Website) {
 	}
 }
 
-// servingCases are about how the files are served.
+// servingCases cover the serving of files.
 var servingCases = map[string]specCase{
 	"index": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "home.htm" })},
 	"index with path": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "a/b" }),

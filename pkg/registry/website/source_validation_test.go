@@ -24,7 +24,7 @@ func ca(r website.CAReference) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Git.CARef = &r }
 }
 
-// sourceCases are about what is published, and how it is followed.
+// sourceCases cover the source and its synchronization.
 var sourceCases = map[string]specCase{
 	"no source": {tweak: func(w *website.Website) { w.Spec.Source = website.WebsiteSource{Path: "public"} },
 		want: []string{`spec.source: Invalid value: "": must specify one of: ` + "`git`"}},

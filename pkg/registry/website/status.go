@@ -14,9 +14,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
-// pendingStatus is the status of a Website until website-controller reports one.
-// Clients take an object without conditions for ready. The observed generations are
-// 0: the controller has observed none.
+// pendingStatus is the status of a Website until website-controller reports one, as
+// clients regard an object without conditions as ready. The observed generations
+// are 0: the controller has observed none.
 func pendingStatus(created metav1.Time) website.WebsiteStatus {
 	return website.WebsiteStatus{Conditions: []metav1.Condition{{
 		Type:               v1beta1.WebsiteReady,
@@ -37,7 +37,7 @@ func NewStatusStrategy(strategy Strategy) StatusStrategy {
 	return StatusStrategy{Strategy: strategy}
 }
 
-// GetResetFields names what a status update cannot change.
+// GetResetFields returns the fields that a status update cannot change.
 func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetInEveryVersion(fieldpath.NewSet(
 		fieldpath.MakePathOrDie("metadata"),
@@ -56,14 +56,14 @@ func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 	annotation, unreadable := updated.Annotations[website.AnnotationCarriedFields]
 	metav1.ResetObjectMetaForStatus(&updated.ObjectMeta, &previous.ObjectMeta)
 	if unreadable && isV1alpha1(ctx) {
-		// Validation rejects it.
+		// Validation rejects the annotation.
 		updated.Annotations = map[string]string{website.AnnotationCarriedFields: annotation}
 	}
 	keepManagedFieldsInV1beta1(updated)
 }
 
 // keepSyncRequest keeps the last request, which only the sync subresource records. A client
-// that does not know the field keeps all of it.
+// without the field keeps all of it.
 func keepSyncRequest(updated, previous *website.WebsiteStatus) {
 	switch {
 	case previous.Sync == nil:
@@ -83,7 +83,7 @@ func (StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Objec
 	return validation.ValidateWebsiteStatusUpdate(obj.(*website.Website), old.(*website.Website))
 }
 
-// WarningsOnUpdate returns nothing: a status update does not change the spec.
+// WarningsOnUpdate returns none: a status update does not change the spec.
 func (StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }

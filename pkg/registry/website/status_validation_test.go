@@ -13,14 +13,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// statusCases has, for every field of the status, what is accepted and what is
-// refused with which words.
+// statusCases has, for every field of the status, accepted values, and rejected
+// ones with their messages.
 var statusCases = map[string]struct {
 	tweak func(*website.WebsiteStatus)
 	want  []string
 }{
 	"generation": {tweak: func(s *website.WebsiteStatus) { s.ObservedGeneration = 4 }},
-	"what is counted": {tweak: func(s *website.WebsiteStatus) {
+	"counters": {tweak: func(s *website.WebsiteStatus) {
 		s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = 1, 1, 1, 1
 	}},
 	"preview": {
@@ -204,7 +204,7 @@ var statusCases = map[string]struct {
 			`"Spec", "Sync"`}},
 }
 
-// duplicates are the errors for a condition that is there n times more.
+// duplicates returns the errors for a condition with n duplicates.
 func duplicates(n int) []string {
 	var errs []string
 	for i := range n {
@@ -213,7 +213,7 @@ func duplicates(n int) []string {
 	return errs
 }
 
-// observed is a host of a status, changed by tweak.
+// observed adds a host to a status, changed by tweak.
 func observed(tweak func(*website.WebsiteHostStatus)) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		s.Hosts = []website.WebsiteHostStatus{{
@@ -226,7 +226,7 @@ func observed(tweak func(*website.WebsiteHostStatus)) func(*website.WebsiteStatu
 	}
 }
 
-// messages are conditions with messages of a length.
+// messages adds conditions with messages of a length.
 func messages(length int, types ...string) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		conditions(types...)(s)
@@ -236,7 +236,7 @@ func messages(length int, types ...string) func(*website.WebsiteStatus) {
 	}
 }
 
-// manyHosts are n hosts with long messages.
+// manyHosts adds n hosts with long messages.
 func manyHosts(n int) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		var hosts []website.WebsiteHostStatus
@@ -250,7 +250,7 @@ func manyHosts(n int) func(*website.WebsiteStatus) {
 	}
 }
 
-// requested is the request in the stored status.
+// requested returns the request in the stored status.
 func requested() *website.WebsiteSyncStatus {
 	return &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 7, Time: metav1.Unix(1, 0), By: "ci",
 		Commit: strings.Repeat("0a", 20)}}
@@ -258,7 +258,7 @@ func requested() *website.WebsiteSyncStatus {
 
 func withRequest(w *website.Website) { w.Status.Sync = requested() }
 
-// completed is a completion of the stored request, changed by tweak.
+// completed adds a completion of the stored request, changed by tweak.
 func completed(tweak func(*website.WebsiteSyncCompletion)) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		s.Sync = requested()
@@ -271,7 +271,7 @@ func completed(tweak func(*website.WebsiteSyncCompletion)) func(*website.Website
 	}
 }
 
-// released is a history of one release, changed by tweak.
+// released adds a history of one release, changed by tweak.
 func released(tweak func(*website.WebsiteRelease)) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		s.History = []website.WebsiteRelease{{

@@ -34,19 +34,20 @@ var (
 	_ rest.DeclarativeValidationStrategy   = Strategy{}
 )
 
-// NewStrategy returns the strategy for Websites, whose versions scheme knows.
+// NewStrategy returns the strategy for Websites in the versions of scheme.
 func NewStrategy(scheme *runtime.Scheme) Strategy {
 	return Strategy{DeclarativeValidation: rest.DeclarativeValidation{Scheme: scheme}, NameGenerator: nameGenerator{}}
 }
 
 const (
-	// maxGeneratedName is the maximum length of a generated name, that of a deploymentName, which defaults to it.
+	// maxGeneratedName is the maximum length of a generated name. It equals the limit of
+	// deploymentName, which defaults to it.
 	maxGeneratedName = 57
-	// randomLength is the length of the random suffix, as of names.SimpleNameGenerator.
+	// randomLength is the length of the random suffix, as in names.SimpleNameGenerator.
 	randomLength = 5
 )
 
-// nameGenerator generates names as names.SimpleNameGenerator does, of another maximum length.
+// nameGenerator generates names as names.SimpleNameGenerator does, with another maximum length.
 type nameGenerator struct{}
 
 // GenerateName returns base, truncated if necessary, with a random suffix.
@@ -63,7 +64,7 @@ func (Strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageColl
 }
 
 // GetResetFields names the fields that users cannot own through the main
-// resource, so that server-side apply does not record them as theirs.
+// resource, so that server-side apply does not record them as owned.
 func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetInEveryVersion(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
 }
@@ -95,8 +96,8 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 }
 
-// PrepareForUpdate keeps the status, pins a Website that is suspended, and bumps the
-// generation when the spec changes, so that clients know whether the status is about this spec.
+// PrepareForUpdate keeps the status, pins a suspended Website, and increments the generation
+// when the spec changes, so that clients can compare it with the status.
 func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
 	keepManagedFieldsInV1beta1(updated)
@@ -108,7 +109,7 @@ func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	if apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		return
 	}
-	// A manifest without the pin of suspending changes nothing in the end.
+	// A manifest without the pin of suspending changes nothing.
 	if pinSuspended(updated, previous); !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		updated.Generation = previous.Generation + 1
 	}
@@ -130,11 +131,11 @@ func (Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) fie
 	return validation.ValidateWebsiteUpdate(obj.(*website.Website), old.(*website.Website))
 }
 
-// Canonicalize leaves the object as it is: a Website has one form only.
+// Canonicalize does nothing: a Website has one form only.
 func (Strategy) Canonicalize(runtime.Object) {}
 
-// AllowCreateOnUpdate is false: a PUT to a name that does not exist is an error.
-// Server-side apply still creates.
+// AllowCreateOnUpdate is false: a PUT to a missing name is an error. Server-side
+// apply still creates.
 func (Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate is true, as for built-in types: a PUT without a

@@ -25,7 +25,7 @@ func newStrategy(t *testing.T) Strategy {
 	return NewStrategy(scheme)
 }
 
-// newWebsite returns a Website as it is stored, changed by tweaks.
+// newWebsite returns a stored Website, changed by tweaks.
 func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	w := &website.Website{
 		ObjectMeta: metav1.ObjectMeta{
@@ -69,7 +69,8 @@ func TestCreateDropsStatusAndStartsGenerations(t *testing.T) {
 	}
 }
 
-// TestGeneratedNames: the deploymentName defaults to a generated name, so this is never longer than that may be.
+// TestGeneratedNames: the deploymentName defaults to a generated name, so the same limit applies
+// to it.
 func TestGeneratedNames(t *testing.T) {
 	for _, base := range []string{"kubia-", strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63)} {
 		w := newWebsite(func(w *website.Website) {
@@ -88,7 +89,7 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// conditionReady is a status that a user sends on creation.
+// conditionReady sets a status in a creation.
 func conditionReady(w *website.Website) {
 	conditions("Ready")(&w.Status)
 	w.Status.ObservedGeneration = 1
@@ -151,8 +152,8 @@ func TestStatusUpdateChangesStatusOnly(t *testing.T) {
 	}
 }
 
-// TestDeploymentNameDefaultsToTheName covers what the defaults of the types
-// cannot: a name that the server generates.
+// TestDeploymentNameDefaultsToTheName covers a name that the server generates,
+// after the defaults of the types.
 func TestDeploymentNameDefaultsToTheName(t *testing.T) {
 	tests := map[string]struct {
 		version, given, want string
@@ -172,8 +173,8 @@ func TestDeploymentNameDefaultsToTheName(t *testing.T) {
 	}
 }
 
-// TestOwnersAreKeptInV1beta1: whatever a request through v1alpha1 has recorded,
-// on whichever of the stores.
+// TestOwnersAreKeptInV1beta1: managed fields from a request in v1alpha1 are
+// converted, in every store.
 func TestOwnersAreKeptInV1beta1(t *testing.T) {
 	byAlpha := func(w *website.Website) {
 		w.ManagedFields = []metav1.ManagedFieldsEntry{{
@@ -215,9 +216,9 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestResetFieldsMatchServedVersions fails when a version is added whose reset
-// fields are forgotten: server-side apply would then record ownership of fields
-// that the strategies discard.
+// TestResetFieldsMatchServedVersions fails when a version is added without
+// reset fields: server-side apply would then record ownership of fields that
+// the strategies discard.
 func TestResetFieldsMatchServedVersions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {

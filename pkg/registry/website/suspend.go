@@ -9,12 +9,11 @@ import (
 )
 
 // pinSuspended pins a suspended Website to a commit, and removes that pin when it is resumed. Only the spec outlives
-// the pods, the controller and the status. The pin has no field manager, so clients that do not set it leave it as
-// it is.
+// the pods, the controller and the status. The pin has no field manager, so clients that do not set it keep it.
 func pinSuspended(updated, previous *website.Website) {
 	spec, former := &updated.Spec, previous.Spec.Pin
 	if isPinnedBySuspend(spec) && isPinnedBySuspend(&previous.Spec) && spec.Pin.Commit != former.Commit {
-		// A client that patches the commit does not know the cause.
+		// A client that patches the commit cannot set the cause.
 		spec.Pin = &website.WebsitePin{Commit: spec.Pin.Commit}
 	}
 	if !isSuspended(spec) {

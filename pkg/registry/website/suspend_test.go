@@ -6,7 +6,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestPinOfSuspendedWebsites changes Websites of which commit A was published last.
+// TestPinOfSuspendedWebsites changes Websites with A as the last published commit.
 func TestPinOfSuspendedWebsites(t *testing.T) {
 	type tweak = func(*website.Website)
 	suspend := func(value bool) tweak { return func(w *website.Website) { w.Spec.Suspend = &value } }
@@ -24,7 +24,7 @@ func TestPinOfSuspendedWebsites(t *testing.T) {
 	tests := map[string]struct {
 		stored, change tweak
 		want           *website.WebsitePin
-		// isSame is whether nothing of the spec changes in the end.
+		// isSame is set if the spec does not change.
 		isSame bool
 	}{
 		"suspended": {change: suspend(true),

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// joinLimit is how long a pending request is joined by others.
+	// joinLimit is the time for which a pending request is joined by others.
 	joinLimit = time.Minute
 	// maxBy is the maximum length of status.sync.lastRequest.by in characters.
 	maxBy = 1024
-	// reasonPinned is why a request publishes nothing.
+	// reasonPinned is the reason for a request that publishes nothing.
 	reasonPinned = "Pinned"
-	// reasonNotPublished is why a request for a commit failed when the pods serve another.
+	// reasonNotPublished is the reason for a failed request for a commit while the pods serve another.
 	reasonNotPublished = "CommitNotPublished"
-	// reasonSuspended and reasonScaledToZero are why a request is refused.
+	// reasonSuspended and reasonScaledToZero are the reasons for rejected requests.
 	reasonSuspended    = "Suspended"
 	reasonScaledToZero = "ScaledToZero"
 )
@@ -60,10 +60,10 @@ func answered(sync *website.WebsiteSyncStatus, id int64) bool {
 	return sync.LastCompleted != nil && sync.LastCompleted.ID >= id
 }
 
-// RecordSync records a request for a commit, or for the newest one if commit is empty.
-// A request that the controller has not started yet is joined, and widened to the newest
-// commit if it is for another one, so that a burst of requests takes two writes. An old one is
-// not joined: it can be that of a restored store, which pods have answered before.
+// RecordSync records a request for a commit, or for the newest one if commit is empty. It
+// joins a request that the controller has not started yet, and widens that to the newest
+// commit if it is for another one, so that a burst of requests takes two writes. It does not
+// join an old one: a restored store may have a request that pods have completed before.
 func RecordSync(status *website.WebsiteStatus, commit, user string, now time.Time) {
 	previous := status.Sync
 	if SyncStateOf(previous, lastSyncID(previous)) == website.SyncStatePending {
@@ -92,7 +92,7 @@ func shortened(user string) string {
 	return string([]rune(user)[:maxBy])
 }
 
-// RefuseSync returns why no request can succeed, nil if one can.
+// RefuseSync returns the reason why every request fails, or nil.
 func RefuseSync(w *website.Website) error {
 	switch {
 	case isSuspended(&w.Spec):
@@ -115,7 +115,7 @@ func RefusePinned(w *website.Website, commit string) error {
 }
 
 // SyncOutcome reports whether the recorded request is completed, and why it failed. commit
-// is that of a client that may have joined it.
+// is the commit of a client that may have joined it.
 func SyncOutcome(w *website.Website, request website.WebsiteSyncRecord, commit string) (completed bool, failure error) {
 	sync := w.Status.Sync
 	if sync == nil || !answered(sync, request.ID) {
@@ -158,18 +158,18 @@ func unprocessable(w *website.Website, reason, path, message string) error {
 	}}
 }
 
-// NewSyncRequest returns the last request of a Website as the sync subresource shows it.
+// NewSyncRequest returns the last request of a Website in the form of the sync subresource.
 func NewSyncRequest(w *website.Website) *website.WebsiteSyncRequest {
 	return SyncResponse(w, lastSyncID(w.Status.Sync))
 }
 
-// SyncResponse returns the request with that id as the sync subresource shows it.
+// SyncResponse returns the request with that id in the form of the sync subresource.
 func SyncResponse(w *website.Website, id int64) *website.WebsiteSyncRequest {
 	return &website.WebsiteSyncRequest{ObjectMeta: identityOf(w), ID: id, State: SyncStateOf(w.Status.Sync, id),
 		Sync: w.Status.Sync}
 }
 
-// identityOf returns what identifies a Website and its version.
+// identityOf returns the identity of a Website and its version.
 func identityOf(w *website.Website) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, UID: w.UID, ResourceVersion: w.ResourceVersion,
 		Generation: w.Generation, CreationTimestamp: w.CreationTimestamp}

@@ -11,8 +11,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestStatusUpdatesKeepTheRequest: who requested a sync, and when, is not for clients
-// to write.
+// TestStatusUpdatesKeepTheRequest: clients cannot write the user and the time of a
+// sync request.
 func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 	started := func(s *website.WebsiteSyncStatus) *website.WebsiteSyncStatus {
 		s.StartedID = 7

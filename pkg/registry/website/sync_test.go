@@ -33,9 +33,9 @@ func TestRecordSync(t *testing.T) {
 	tests := map[string]struct {
 		stored *website.WebsiteSyncStatus
 		commit string
-		// now is 20 unless it is set.
+		// now defaults to 20.
 		now int64
-		// wantID is that of the recorded request; that of the stored one if it is joined.
+		// wantID is the id of the recorded request; the id of the stored one if it is joined.
 		wantID     int64
 		wantCommit string
 	}{
@@ -46,12 +46,12 @@ func TestRecordSync(t *testing.T) {
 		"same commit":             {stored: sync(commitA, 0, 0), commit: commitA, wantID: 10, wantCommit: commitA},
 		"same commit for a minute": {stored: sync(commitA, 0, 0), commit: commitA, now: 70, wantID: 11,
 			wantCommit: commitA},
-		"newest widens a commit":          {stored: sync(commitA, 0, 0), wantID: 11},
-		"another commit widens":           {stored: sync(commitA, 0, 0), commit: commitB, wantID: 11},
-		"started, so what it fetches may": {stored: sync("", 10, 0), wantID: 11},
-		"an earlier one was started":      {stored: sync("", 9, 9), wantID: 10},
-		"completed":                       {stored: sync("", 10, 10), commit: commitA, wantID: 11, wantCommit: commitA},
-		"completed and never started":     {stored: sync("", 9, 10), wantID: 11},
+		"newest widens a commit":      {stored: sync(commitA, 0, 0), wantID: 11},
+		"another commit widens":       {stored: sync(commitA, 0, 0), commit: commitB, wantID: 11},
+		"started, so its fetch may":   {stored: sync("", 10, 0), wantID: 11},
+		"an earlier one was started":  {stored: sync("", 9, 9), wantID: 10},
+		"completed":                   {stored: sync("", 10, 10), commit: commitA, wantID: 11, wantCommit: commitA},
+		"completed and never started": {stored: sync("", 9, 10), wantID: 11},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRecordSync(t *testing.T) {
 			}
 			if test.stored != nil && (got.StartedID != test.stored.StartedID ||
 				!apiequality.Semantic.DeepEqual(got.LastCompleted, test.stored.LastCompleted)) {
-				t.Errorf("progress = %+v, want that of %+v", got, test.stored)
+				t.Errorf("progress = %+v, want the progress of %+v", got, test.stored)
 			}
 		})
 	}
@@ -166,7 +166,8 @@ func TestSyncOutcome(t *testing.T) {
 	}
 }
 
-// TestSyncStrategyChangesTheRequestOnly: whoever may request a sync may do nothing else.
+// TestSyncStrategyChangesTheRequestOnly: a user with permission to request a sync can change
+// nothing else.
 func TestSyncStrategyChangesTheRequestOnly(t *testing.T) {
 	old := newWebsite(withRequest)
 	updated := newWebsite(func(w *website.Website) {
@@ -198,7 +199,7 @@ func TestRollBack(t *testing.T) {
 		want    string
 	}{
 		"repeated while some pods serve it": {served: "", history: releases(commitB, commitA), pin: commitA, want: commitA},
-		"pinned to what was never served": {served: "", history: releases(commitB, commitA),
+		"pinned to a commit that was never served": {served: "", history: releases(commitB, commitA),
 			pin: strings.Repeat("c", 40), want: commitB},
 		"repeated when all pods serve it": {served: commitA, history: releases(commitA, commitB, commitA),
 			pin: commitA, want: commitB},
@@ -229,7 +230,7 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
-// TestRollBackOfASuspendedWebsite: the pin is that of the user, and stays when the Website is resumed.
+// TestRollBackOfASuspendedWebsite: the pin is the user's, and stays when the Website is resumed.
 func TestRollBackOfASuspendedWebsite(t *testing.T) {
 	for _, commit := range []string{commitA, commitB, ""} {
 		w := newWebsite(func(w *website.Website) {
@@ -244,8 +245,8 @@ func TestRollBackOfASuspendedWebsite(t *testing.T) {
 	}
 }
 
-// TestRollBackTakesThePinOver: who applied the pin before must be told of the conflict,
-// and keeps its other fields.
+// TestRollBackTakesThePinOver: the former manager of the pin gets a conflict, and keeps
+// its other fields.
 func TestRollBackTakesThePinOver(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource,
 		fields string) metav1.ManagedFieldsEntry {

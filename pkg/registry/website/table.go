@@ -19,7 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Columns with a priority above 0 are shown by "kubectl get -o wide" only.
+// "kubectl get" shows columns with a priority above 0 only with "-o wide".
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the Website, unique in its namespace."},
 	{Name: "Ready", Type: "string", Description: "Available pods, of the desired number."},
@@ -38,7 +38,7 @@ var columns = []metav1.TableColumnDefinition{
 		Description: "Reason of the condition Progressing: how far the rollout of the pods is."},
 }
 
-// none is what kubectl prints for an empty value of built-in types.
+// none is kubectl's text for an empty value of built-in types.
 const none = "<none>"
 
 // TableConvertor prints Websites for "kubectl get".
@@ -114,7 +114,7 @@ func (t TableConvertor) appendCells(cells []string, w *website.Website) []string
 	)
 }
 
-// anyOf returns cells as a metav1.TableRow has them.
+// anyOf converts cells to the type in a metav1.TableRow.
 func anyOf(cells []string) []any {
 	values := make([]any, 0, len(cells))
 	for _, cell := range cells {
@@ -124,21 +124,21 @@ func anyOf(cells []string) []any {
 }
 
 // metadataOf leaves out the managed fields: they would be four fifths of a Table, and no column
-// is about them.
+// uses them.
 func metadataOf(w *website.Website) metav1.ObjectMeta {
 	metadata := w.ObjectMeta
 	metadata.ManagedFields = nil
 	return metadata
 }
 
-// synced returns when what is served was last brought up to date, or why it was not.
+// synced returns the time of the last successful sync, or the reason of a failed one.
 func (t TableConvertor) synced(status *website.WebsiteStatus) string {
 	var last time.Time
 	switch state := SyncStateOf(status.Sync, lastSyncID(status.Sync)); state {
 	case website.SyncStatePending, website.SyncStateRunning:
 		return string(state)
 	case website.SyncStateFailed:
-		// What is published later was fetched later.
+		// A later publication follows a later fetch.
 		if len(status.History) == 0 || !status.History[0].PublishedTime.After(status.Sync.LastCompleted.Time.Time) {
 			return string(state)
 		}
@@ -165,7 +165,7 @@ func address(status *website.WebsiteStatus) string {
 	return none
 }
 
-// rollout returns how far the rollout of the pods is, or nothing if that is not known.
+// rollout returns the progress of the rollout, or "" if it is unknown.
 func rollout(status *website.WebsiteStatus) string {
 	if progressing := meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteProgressing); progressing != nil {
 		return progressing.Reason

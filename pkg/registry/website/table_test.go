@@ -92,7 +92,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestSyncColumns: a request that is under way or failed is more than an age.
+// TestSyncColumns: the column shows a running or failed request with more than an age.
 func TestSyncColumns(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	ago := func(age time.Duration) metav1.Time { return metav1.NewTime(now.Add(-age)) }
@@ -188,8 +188,8 @@ func TestTableOfAList(t *testing.T) {
 	}
 }
 
-// TestObjectsOfRows: a client that wants whole Websites gets them, others their metadata without
-// managed fields.
+// TestObjectsOfRows: a client that requests whole Websites gets them, others their metadata
+// without managed fields.
 func TestObjectsOfRows(t *testing.T) {
 	w := newWebsite(func(w *website.Website) {
 		w.Labels = map[string]string{"team": "a"}

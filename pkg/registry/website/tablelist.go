@@ -10,9 +10,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TableRequest is how a client wants a list as a Table.
+// TableRequest describes the Table that a client requests.
 type TableRequest struct {
-	// Version is that of the Table: a version of meta.k8s.io.
+	// Version is the version of the Table in meta.k8s.io.
 	Version schema.GroupVersion
 	// Options do not include whole objects.
 	Options metav1.TableOptions
@@ -26,8 +26,8 @@ func WithTableRequest(ctx context.Context, request TableRequest) context.Context
 	return context.WithValue(ctx, tableKey{}, request)
 }
 
-// Table is a list of Websites whose rows are made one at a time, while they are encoded. k8s.io/apiserver has all rows
-// in memory, and then all of the response, before it sends the first byte.
+// Table is a list of Websites whose rows are made one at a time, while they are encoded. k8s.io/apiserver has all
+// rows in memory, and then all of the response, before it sends the first byte.
 type Table struct {
 	list      *website.WebsiteList
 	request   TableRequest
@@ -36,7 +36,7 @@ type Table struct {
 
 var _ runtime.Object = &Table{}
 
-// AsRequested returns a list as what the context asks for: a Table, or the list itself.
+// AsRequested returns a list in the form that the context requests: a Table, or the list itself.
 func (t TableConvertor) AsRequested(ctx context.Context, list runtime.Object) runtime.Object {
 	request, wanted := ctx.Value(tableKey{}).(TableRequest)
 	websites, ok := list.(*website.WebsiteList)
@@ -46,7 +46,7 @@ func (t TableConvertor) AsRequested(ctx context.Context, list runtime.Object) ru
 	return &Table{list: websites, request: request, convertor: t}
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.list.Items) }
 
 // Head returns the Table without rows.
@@ -57,7 +57,8 @@ func (t *Table) Head() *metav1.Table {
 	return head
 }
 
-// Row is a metav1.TableRow as it is encoded, without conversions. It can be reused for the next one.
+// Row is the encoded form of a metav1.TableRow, without conversions. It can be reused for the
+// next one.
 type Row struct {
 	Cells  []string                      `json:"cells"`
 	Object *metav1.PartialObjectMetadata `json:"object"`
@@ -69,7 +70,7 @@ type Row struct {
 func (t *Table) Row(i int, row *Row) {
 	w := &t.list.Items[i]
 	row.Cells, row.Object = t.convertor.appendCells(row.Cells[:0], w), nil
-	// k8s.io/apiserver takes what has the annotation of a bookmark for one.
+	// k8s.io/apiserver treats an object with the annotation of a bookmark as one.
 	if t.request.Options.IncludeObject == metav1.IncludeNone &&
 		w.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		return
@@ -79,7 +80,7 @@ func (t *Table) Row(i int, row *Row) {
 	row.metadata.APIVersion, row.metadata.Kind = t.request.Version.WithKind("PartialObjectMetadata").ToAPIVersionAndKind()
 }
 
-// TableRow returns a copy that is encoded as other Tables are.
+// TableRow returns a copy as a row of an ordinary Table.
 func (r *Row) TableRow() metav1.TableRow {
 	row := metav1.TableRow{Cells: anyOf(r.Cells)}
 	if r.Object != nil {
@@ -89,7 +90,7 @@ func (r *Row) TableRow() metav1.TableRow {
 	return row
 }
 
-// GetObjectKind says that it is a Table.
+// GetObjectKind returns the kind Table.
 func (t *Table) GetObjectKind() schema.ObjectKind { return t.Head().GetObjectKind() }
 
 // DeepCopyObject copies the list as well.

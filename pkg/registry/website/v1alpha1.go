@@ -19,17 +19,17 @@ import (
 )
 
 // A request in v1alpha1 sets the fields that this version lacks with an
-// annotation. Conversion unpacks it, but does not know the stored object, which
-// decides what a request without the annotation means.
+// annotation. Conversion unpacks it without the stored object, which determines
+// the meaning of a request without the annotation.
 
 func isV1alpha1(ctx context.Context) bool {
 	return requestVersion(ctx) == v1alpha1.SchemeGroupVersion.Version
 }
 
 // keepCarriedFields keeps the fields of old that v1alpha1 lacks if updated is from
-// a request in that version without the annotation, or with one that cannot be
-// read. Other requests set the fields. The field manager, which runs before the
-// strategy, has recorded the fields as removed, so their managers are kept too.
+// a request in that version without the annotation, or with an invalid one. Other
+// requests set the fields. The field manager, which runs before the strategy, has
+// recorded the fields as removed, so their managers are kept too.
 func keepCarriedFields(ctx context.Context, updated, old *website.Website) {
 	if !isV1alpha1(ctx) || acceptAnnotation(ctx, updated) {
 		return
@@ -132,8 +132,8 @@ func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []s
 		website.AnnotationCarriedFields, strings.Join(changed, ", "))}
 }
 
-// changedCarriedFields returns the paths of the fields that v1alpha1 lacks and that differ. Of a member of which
-// v1alpha1 has a field, it returns those of the members.
+// changedCarriedFields returns the paths of the changed fields that v1alpha1 lacks. For a struct that v1alpha1
+// has in part, it returns the paths of the members.
 func changedCarriedFields(now, before reflect.Value, path string) []string {
 	var changed []string
 	for i := range now.NumField() {
@@ -151,7 +151,7 @@ func changedCarriedFields(now, before reflect.Value, path string) []string {
 	return changed
 }
 
-// orZero returns the struct that value is or points to, a zero one for nil.
+// orZero returns the struct that value is or points to, or a zero one for nil.
 func orZero(value reflect.Value) reflect.Value {
 	if value.Kind() != reflect.Pointer {
 		return value

@@ -34,7 +34,7 @@ func managedBy(manager, fields string) metav1.ManagedFieldsEntry {
 	}
 }
 
-// scaled is the change that a client of v1alpha1 makes.
+// scaled is a change by a client of v1alpha1.
 func scaled(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }
 
 func annotated(value string) func(*website.Website) {
@@ -78,7 +78,7 @@ func TestUpdateInV1alpha1(t *testing.T) {
 	}
 }
 
-// TestManagersOfKeptFields: the field manager has removed them, as it saw defaults.
+// TestManagersOfKeptFields: the field manager has removed them, as it compared with defaults.
 func TestManagersOfKeptFields(t *testing.T) {
 	updated := newWebsite(scaled, func(w *website.Website) {
 		w.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("team",
@@ -104,7 +104,7 @@ func TestStatusUpdateInV1alpha1KeepsTheRest(t *testing.T) {
 	}
 }
 
-// writesInV1alpha1 are those that take the annotation.
+// writesInV1alpha1 are the writes that accept the annotation.
 func writesInV1alpha1(t *testing.T) map[string]func(context.Context, *website.Website) error {
 	strategy := newStrategy(t)
 	return map[string]func(context.Context, *website.Website) error{
@@ -121,7 +121,7 @@ func writesInV1alpha1(t *testing.T) map[string]func(context.Context, *website.We
 	}
 }
 
-// TestUnreadableAnnotationIsInvalid on every write, instead of an internal error.
+// TestUnreadableAnnotationIsInvalid: every write returns Invalid instead of an internal error.
 func TestUnreadableAnnotationIsInvalid(t *testing.T) {
 	damaged := newWebsite(annotated(`{"spec":{"suspend":"yes"}}`))
 	want := `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Invalid value: must be the ` +
@@ -143,7 +143,8 @@ type recorder []string
 
 func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
 
-// TestUnknownMembersOfTheAnnotation are treated as unknown fields of the request, and never stored.
+// TestUnknownMembersOfTheAnnotation: they are treated as unknown fields of the request, and
+// never stored.
 func TestUnknownMembersOfTheAnnotation(t *testing.T) {
 	const ignored = `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: unknown field "spec.later"`
 	tests := map[string]struct {
@@ -178,7 +179,7 @@ func TestUnknownMembersOfTheAnnotation(t *testing.T) {
 	}
 }
 
-// TestAnnotationThatChangesFieldsWarns names them.
+// TestAnnotationThatChangesFieldsWarns: the warning names the fields.
 func TestAnnotationThatChangesFieldsWarns(t *testing.T) {
 	changes := "metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: changes spec.source.path, " +
 		"spec.service; remove the annotation to keep the stored values"
@@ -222,9 +223,8 @@ func TestUpdateWithoutDeploymentName(t *testing.T) {
 	}
 }
 
-// TestChangedCarriedFields: a warning names the members of the spec that v1alpha1 lacks, and of its source and
-// repository,
-// of which it has one.
+// TestChangedCarriedFields: a warning names the members of the spec that v1alpha1 lacks, and the members of
+// its source and repository, which it has in part.
 func TestChangedCarriedFields(t *testing.T) {
 	changed := newWebsite(previewing(inDomain("example.com")), func(w *website.Website) {
 		w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "other", ptr.To[int32](5), ptr.To(false)

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// requestContext is that of a request to a version of websites.
+// requestContext is the context of a request to a version of websites.
 func requestContext(version, subresource string) context.Context {
 	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), "default")
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
@@ -24,8 +24,7 @@ func requestContext(version, subresource string) context.Context {
 	})
 }
 
-// causes returns what the client reads of an error: "path: message" for each
-// mistake.
+// causes returns the causes in an error: "path: message" for each.
 func causes(err error) []string {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Details == nil {
@@ -38,8 +37,8 @@ func causes(err error) []string {
 	return causes
 }
 
-// checkCauses compares the errors with want, which holds "path: message" for
-// each.
+// checkCauses compares the errors with want, which holds "path: message"
+// for each.
 func checkCauses(t *testing.T, err error, want []string) {
 	t.Helper()
 	if got := causes(err); !slices.Equal(got, want) {
@@ -47,14 +46,13 @@ func checkCauses(t *testing.T, err error, want []string) {
 	}
 }
 
-// specCase is a spec, with the errors that it gets.
+// specCase is a spec, with the expected errors.
 type specCase struct {
 	tweak func(*website.Website)
 	want  []string
 }
 
-// specCases are about the fields that are the spec's own. Those of its members
-// are in files of their own.
+// specCases cover the spec's own fields. Its structs have files of their own.
 var specCases = map[string]specCase{
 	"as it is":             {tweak: func(*website.Website) {}},
 	"deployment at length": {tweak: func(w *website.Website) { w.Spec.DeploymentName = strings.Repeat("a", 57) }},
@@ -83,8 +81,8 @@ var specCases = map[string]specCase{
 	"suspended": {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 }
 
-// allSpecCases has, for every field of the spec, what is accepted and what is
-// refused with which words.
+// allSpecCases has, for every field of the spec, accepted values, and rejected
+// ones with their messages.
 func allSpecCases() map[string]specCase {
 	all := map[string]specCase{}
 	for _, cases := range []map[string]specCase{specCases, sourceCases, servingCases, childrenCases, hostCases,
@@ -102,8 +100,8 @@ func tweaks(tweaks ...func(*website.Website)) func(*website.Website) {
 	}
 }
 
-// TestSpecs sends specs through all that a request meets, so that a mistake
-// which two rules report shows up.
+// TestSpecs validates specs by all steps of a request, so that an error which
+// two rules report is detected.
 func TestSpecs(t *testing.T) {
 	strategy := newStrategy(t)
 	for name, test := range allSpecCases() {
@@ -114,8 +112,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// TestUnchangedMistakesDoNotBlockUpdates stores what today's rules refuse and
-// then scales it.
+// TestUnchangedMistakesDoNotBlockUpdates stores a spec that current rules
+// reject and then scales it.
 func TestUnchangedMistakesDoNotBlockUpdates(t *testing.T) {
 	strategy := newStrategy(t)
 	for name, test := range allSpecCases() {

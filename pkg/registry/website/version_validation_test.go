@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestErrorsSpeakTheVersionOfTheClient: paths are those of what was sent.
+// TestErrorsSpeakTheVersionOfTheClient: errors have the paths of the client's version.
 func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
 	const carried = "metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]."
 	tests := map[string]struct {

@@ -52,7 +52,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestFinalizerWarnings: finalizers of Kubernetes and those with a domain need none, nor does one that is kept.
+// TestFinalizerWarnings: Kubernetes' own finalizers and those with a domain draw no warning, nor
+// does an unchanged one.
 func TestFinalizerWarnings(t *testing.T) {
 	finalized := func(finalizers ...string) *website.Website {
 		return newWebsite(func(w *website.Website) { w.Finalizers = finalizers })

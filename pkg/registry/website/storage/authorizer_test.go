@@ -16,7 +16,7 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// TestAttributesOfAuthorization: those of the requesting user, groups and all.
+// TestAttributesOfAuthorization: the attributes contain the requesting user with all groups.
 func TestAttributesOfAuthorization(t *testing.T) {
 	p := &policy{allowed: []string{"rich/key"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
@@ -33,8 +33,8 @@ func TestAttributesOfAuthorization(t *testing.T) {
 	}
 }
 
-// TestReferenceWithoutAnAnswer: what is not known to be allowed is not stored, and
-// is no mistake of the user.
+// TestReferenceWithoutAnAnswer: without a decision of the authorizer, the write
+// fails, and not with a client error.
 func TestReferenceWithoutAnAnswer(t *testing.T) {
 	p := &policy{err: errors.New("connection refused")}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// storageError is the part of a message that says which key of etcd a precondition was about.
+// storageError is the part of a message that contains the key of etcd in a failed precondition.
 var storageError = regexp.MustCompile(`StorageError: .*?AdditionalErrorMsg: `)
 
 // publicConflict returns the error of a write with the resource in place of the kind, which the library names in
-// conflicts of deletions, and without the key of etcd: the layout of the store is no concern of clients.
+// conflicts of deletions, and without the key of etcd: clients must not depend on the layout of the store.
 func publicConflict(err error) error {
 	var conflict *apierrors.StatusError
 	if !apierrors.IsConflict(err) || !errors.As(err, &conflict) {
@@ -50,7 +50,7 @@ func (r *REST) DeleteCollection(
 	return list, publicConflict(err)
 }
 
-// GetCorruptObjDeleter returns the deleter of Websites that cannot be read.
+// GetCorruptObjDeleter returns the deleter of unreadable Websites.
 func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter {
 	deleter := r.Store.GetCorruptObjDeleter()
 	if deleter == nil {
@@ -59,10 +59,10 @@ func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter {
 	return corruptDeleter{deleter}
 }
 
-// corruptDeleter deletes Websites that cannot be read.
+// corruptDeleter deletes unreadable Websites.
 type corruptDeleter struct{ rest.GracefulDeleter }
 
-// Delete deletes a Website that cannot be read, and returns a conflict for any other.
+// Delete deletes an unreadable Website, and returns a conflict for any other.
 func (d corruptDeleter) Delete(
 	ctx context.Context, name string, deleteValidation rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {

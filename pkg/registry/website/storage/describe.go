@@ -16,8 +16,8 @@ type describer struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// describe returns the name of another Website, for a message to a user who writes w. It returns no name if the user
-// may not get that Website.
+// describe returns the name of another Website, for a message to the user that writes w. It returns no name if the
+// user has no permission to get that Website.
 func (d describer) describe(ctx context.Context, w, other *website.Website) string {
 	const withoutName = "another Website"
 	requester, ok := genericapirequest.UserFrom(ctx)

@@ -17,15 +17,14 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// hostHolders warns about the first hosts that another Website has. It is not an error: the other
-// one may be about to give the host up.
+// hostHolders warns about new hosts that another Website already has. It is not an error: the
+// other one may be about to give the host up.
 type hostHolders struct {
 	store *genericregistry.Store
 	describer
 }
 
-// maxComparedHosts is the number of new hosts of a request that are looked for: each may be found in thousands of
-// Websites.
+// maxComparedHosts is the number of compared hosts per request: each may occur in thousands of Websites.
 const maxComparedHosts = 8
 
 // onCreate returns a validation of new Websites that warns and then runs validate, which
@@ -42,7 +41,7 @@ func (h hostHolders) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObj
 	}
 }
 
-// onUpdate is as onCreate for hosts that are added.
+// onUpdate is like onCreate for added hosts.
 func (h hostHolders) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		w, isWebsite := obj.(*website.Website)
@@ -73,14 +72,15 @@ func (h hostHolders) warn(ctx context.Context, w *website.Website, known []strin
 	}
 }
 
-// holder returns the oldest other Website with a host, in any namespace, if it is older
-// than w. It reads from an index of the watch cache. Without an answer there is no warning.
+// holder returns the oldest other Website with a host, in any namespace, if it is
+// older than w. It reads from an index of the watch cache. If the list fails, there is
+// no warning.
 func (h hostHolders) holder(ctx context.Context, w *website.Website, host string) *website.Website {
 	everywhere := genericapirequest.WithNamespace(ctx, "")
 	list, err := h.store.ListPredicate(everywhere, registry.MatchHost(host),
 		&metainternalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The hosts of a Website are not compared with those of others: Websites cannot "+
+		klog.FromContext(ctx).V(2).Info("The hosts of a Website are not compared with other hosts: Websites cannot "+
 			"be listed", "website", klog.KObj(w), "err", err)
 		return nil
 	}

@@ -35,8 +35,8 @@ func withHosts(namespace, name string, hosts ...string) func(*website.Website) {
 	}
 }
 
-// TestHostsOfOthers: who adds a host that an older Website has is warned, and told which
-// one if the user may read it.
+// TestHostsOfOthers: a user who adds a host of an older Website is warned, with its name
+// if the user may read it.
 func TestHostsOfOthers(t *testing.T) {
 	s := newStorageWithPolicy(t, &policy{allowed: []string{"rich/first"}}, genericregistry.StorageWithCacher())
 	waitUntil(t, "the watch cache is filled", func() bool { return s.Website.ReadinessCheckFunc() == nil })
@@ -81,10 +81,10 @@ func TestHostsOfOthers(t *testing.T) {
 	}
 }
 
-// TestHostsAddedLater: a Website is warned of the hosts that it adds, not of those that it
-// has, and an older one is not warned.
+// TestHostsAddedLater: a Website is warned of added hosts only, and an older one is
+// not warned.
 func TestHostsAddedLater(t *testing.T) {
-	// Without a cache, which may show the hosts of the previous update.
+	// The cache is off, as it may still have the hosts before the previous update.
 	s := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, s, newWebsite(withHosts("default", "a-first", "a.example.com")))
 	mustCreate(t, s, newWebsite(withHosts("default", "b-second", "b.example.com")))
@@ -107,7 +107,7 @@ func TestHostsAddedLater(t *testing.T) {
 	}
 }
 
-// TestFieldRules: hosts and annotations that the flags restrict, in both versions.
+// TestFieldRules: the flags restrict hosts and annotations in both versions.
 func TestFieldRules(t *testing.T) {
 	rules := registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce,
 		ServiceAnnotations: []string{"example.com/a-*", "b"}}
@@ -146,8 +146,8 @@ func TestFieldRules(t *testing.T) {
 	}
 }
 
-// TestHostAuthorization: whether a write that adds hosts, or a domain of previews, without the permission is accepted,
-// and the warning about it. Hosts that are set already require nothing.
+// TestHostAuthorization: each mode accepts or rejects a write that adds hosts, or a domain of previews, without the
+// permission, and warns of it. Unchanged hosts require no permission.
 func TestHostAuthorization(t *testing.T) {
 	const (
 		missingHost = `spec.hosts[1].name: requires use on websitehosts "b.example.com" in namespace "default": ask for ` +
@@ -166,7 +166,7 @@ func TestHostAuthorization(t *testing.T) {
 		version string
 		tweak   func(*website.Website)
 		err     error
-		// checked is the number of permissions that are looked for.
+		// checked is the number of checked permissions.
 		checked  int
 		refused  bool
 		warnings []string

@@ -20,8 +20,8 @@ import (
 )
 
 // deploymentNames rejects new Websites for a Deployment of another Website of the
-// namespace. Two Websites that are created at once can both pass: website-controller
-// then reports NameTaken for one of them.
+// namespace. Two concurrent creations can both pass: website-controller then reports
+// NameTaken for one of them.
 type deploymentNames struct {
 	store *genericregistry.Store
 	describer
@@ -36,7 +36,7 @@ func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.Validat
 			return apierrors.NewInternalError(fmt.Errorf("checking the deploymentName of Websites: got a %T", obj))
 		}
 		if other := d.holder(ctx, w); other != nil {
-			// Not field.Duplicate, which has no detail. v1alpha1 has the same path.
+			// field.Duplicate has no detail. v1alpha1 has the same path.
 			return apierrors.NewInvalid(website.Kind("Website"), w.Name, field.ErrorList{{
 				Type: field.ErrorTypeDuplicate, Field: "spec.deploymentName", BadValue: w.Spec.DeploymentName,
 				Detail: d.describe(ctx, w, other) + " has it: choose another name",
@@ -49,9 +49,9 @@ func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.Validat
 	}
 }
 
-// holder returns another Website with the deploymentName of w, or nil. It
-// reads from an index of the watch cache, which costs no request to etcd. Without an
-// answer no name is rejected.
+// holder returns another Website with the deploymentName of w, or nil. It reads from
+// an index of the watch cache, without a request to etcd. If the list fails, no name
+// is rejected.
 func (d deploymentNames) holder(ctx context.Context, w *website.Website) *website.Website {
 	predicate := registry.MatchWebsite(labels.Everything(),
 		fields.OneTermEqualSelector(registry.DeploymentNameField, w.Spec.DeploymentName))
@@ -63,7 +63,7 @@ func (d deploymentNames) holder(ctx context.Context, w *website.Website) *websit
 	}
 	for i := range list.(*website.WebsiteList).Items {
 		name := list.(*website.WebsiteList).Items[i].Name
-		// A Website of the same name is reported by the store.
+		// The store reports a Website of the same name.
 		if name == w.Name {
 			continue
 		}

@@ -70,7 +70,7 @@ func TestTakenDeploymentNames(t *testing.T) {
 			&metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		// The watch cache may not have noticed yet.
+		// The watch cache may lag.
 		other := fmt.Sprintf("other-%d", i)
 		if _, err := s.Website.Create(requestContext("v1beta1", ""), newWebsite(named(other)), nil,
 			&metav1.CreateOptions{}); err != nil {
@@ -84,7 +84,7 @@ func TestTakenDeploymentNames(t *testing.T) {
 	}
 }
 
-// TestDeploymentNamesWithoutAWatchCache checks them in etcd.
+// TestDeploymentNamesWithoutAWatchCache checks the names in etcd.
 func TestDeploymentNamesWithoutAWatchCache(t *testing.T) {
 	s := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, s, newWebsite())
@@ -93,7 +93,8 @@ func TestDeploymentNamesWithoutAWatchCache(t *testing.T) {
 	checkRefused(t, err, `the Website "kubia" of this namespace has it`)
 }
 
-// TestNamesOfOtherWebsites: a user who may not get a Website does not read its name in the answer to a creation.
+// TestNamesOfOtherWebsites: the response to a creation does not reveal the name of a Website that
+// the user may not get.
 func TestNamesOfOtherWebsites(t *testing.T) {
 	s := newStorageWithPolicy(t, grants{"owner get websites/kubia": true}, generic.UndecoratedStorage)
 	mustCreate(t, s, newWebsite())

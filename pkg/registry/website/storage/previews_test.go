@@ -19,7 +19,7 @@ import (
 
 const previewer = "previewer"
 
-// grants are what users may do: "user verb resource/name".
+// grants are permissions of users: "user verb resource/name".
 type grants map[string]bool
 
 func (g grants) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -29,7 +29,7 @@ func (g grants) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// withPreviews has everything that takes a permission, and previews.
+// withPreviews sets all fields that require a permission, and previews.
 func withPreviews(w *website.Website) {
 	withSecret("key")(w)
 	w.Spec.Source.Git.CARef = &website.CAReference{SecretName: "ca", Key: "ca.crt"}
@@ -41,7 +41,7 @@ func withPreviews(w *website.Website) {
 		Domain: "previews.example.com", Access: usersOf("users")}
 }
 
-// previewOf is what website-controller writes for the branch feature-a.
+// previewOf returns the preview that website-controller writes for the branch feature-a.
 func previewOf(parent *website.Website) *website.Website {
 	return newWebsite(func(w *website.Website) {
 		w.Spec = *parent.Spec.DeepCopy()
@@ -163,8 +163,8 @@ func TestPermissionsOfPreviews(t *testing.T) {
 	}
 }
 
-// TestChangesOfPreviews: the controller passes on what is changed, and users of the preview
-// get nothing by it.
+// TestChangesOfPreviews: the controller passes changes of the Website on, and users of the
+// preview gain no permission by it.
 func TestChangesOfPreviews(t *testing.T) {
 	policy := grants{
 		"owner create websites/": true, "owner get secrets/key": true, "owner get secrets/ca": true,
@@ -191,7 +191,7 @@ func TestChangesOfPreviews(t *testing.T) {
 	checkRefused(t, update(previewer, preview, other), `requires get on secrets "other"`)
 	checkRefused(t, update("owner", "kubia", other), "")
 	checkRefused(t, update(previewer, preview, other), "")
-	// What is unchanged takes no permission, as with every Website.
+	// Unchanged fields require no permission, as in every Website.
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Pin = nil }), "")
 	checkRefused(
 		t, update(poor, preview, func(w *website.Website) { w.Spec.Source.Git.Repository = "https://evil.example.com/a" }),

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestPrivilegedFields sets fields that require verbs of their own on Websites, on
-// every way to the store.
+// TestPrivilegedFields sets fields that require verbs of their own on Websites, by
+// every kind of write.
 func TestPrivilegedFields(t *testing.T) {
 	const orClusterIP = ", or set the type ClusterIP, the default of v1beta1"
 	tests := map[string]struct {

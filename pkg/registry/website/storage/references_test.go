@@ -61,12 +61,12 @@ func withUsersOfPreviews(w *website.Website) {
 		Access: usersOf("key")}
 }
 
-// certified has the server of the repository verified with a CA that every user may get.
+// certified verifies the server of the repository with a CA that every user may get.
 func certified(w *website.Website) {
 	w.Spec.Source.Git.CARef = &website.CAReference{ConfigMapName: "ca", Key: "ca.crt"}
 }
 
-// changed is an update by which admission or a client changes what is stored.
+// changed is an update in which admission or a client changes the stored Website.
 func changed(tweaks ...func(*website.Website)) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		w := old.DeepCopyObject().(*website.Website)
@@ -143,7 +143,7 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 				_, err := storage.Website.Create(ctx, newWebsite(test.tweak), admit, &metav1.CreateOptions{DryRun: dryRun})
 				checkRefused(t, err, test.want)
 			}
-			// What quota counts for a request that is refused would be lost.
+			// Quota would count a rejected request and lose the count.
 			if want := map[bool]int{true: 2}[test.want == ""]; admitted != want {
 				t.Errorf("admission has seen %d requests, want %d", admitted, want)
 			}
@@ -230,8 +230,8 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 	}
 }
 
-// TestReferenceOfDeletedWebsite: what a Website of that name was allowed to use
-// has no meaning for the next one.
+// TestReferenceOfDeletedWebsite: permissions for a deleted Website do not apply
+// to the next one of that name.
 func TestReferenceOfDeletedWebsite(t *testing.T) {
 	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
 	if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), newWebsite(withSecret("key")), nil,
@@ -272,7 +272,7 @@ func TestReferenceOfFinalizedWebsite(t *testing.T) {
 	}
 }
 
-// TestReferenceIsComparedWithWhatIsStored: what the client has read may be older.
+// TestReferenceIsComparedWithWhatIsStored: the copy that the client has read may be older.
 func TestReferenceIsComparedWithWhatIsStored(t *testing.T) {
 	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
 	richly, poorly := as(requestContext("v1beta1", ""), rich), as(requestContext("v1beta1", ""), poor)
@@ -292,8 +292,8 @@ func TestReferenceIsComparedWithWhatIsStored(t *testing.T) {
 	checkRefused(t, err, refused)
 }
 
-// TestSubresourcesCannotRefer: neither is checked, since neither can change what is
-// referred to.
+// TestSubresourcesCannotRefer: their writes are not checked, since they cannot
+// change references.
 func TestSubresourcesCannotRefer(t *testing.T) {
 	p := &policy{allowed: []string{"rich/key"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
@@ -328,7 +328,7 @@ func TestSubresourcesCannotRefer(t *testing.T) {
 	}
 }
 
-// usersOf admits the users of a Secret.
+// usersOf admits the users in a Secret.
 func usersOf(secret string) website.WebsiteAccess {
 	return website.WebsiteAccess{BasicAuth: &website.BasicAuth{SecretRef: website.SecretReference{Name: secret}}}
 }

@@ -89,8 +89,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 	return registry.NewRollback(w, replaced), nil
 }
 
-// preconditionsOf returns the UID and the resource version that the Website must have, as far as
-// they are given.
+// preconditionsOf returns the UID and the resource version that the Website must have, if given.
 func preconditionsOf(rollback *website.WebsiteRollback) *storage.Preconditions {
 	preconditions := &storage.Preconditions{}
 	if rollback.UID != "" {

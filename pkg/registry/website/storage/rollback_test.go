@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestRollback: whoever may roll back may not have other commits fetched with credentials that they cannot
-// read, and may say which Website they mean.
+// TestRollback: a user with permission to roll back cannot make pods fetch other commits with credentials
+// that the user cannot read, and can set preconditions.
 func TestRollback(t *testing.T) {
 	served, before, other := strings.Repeat("a", 40), strings.Repeat("b", 40), strings.Repeat("c", 40)
 	p := &policy{allowed: []string{"rich/key"}}
@@ -27,7 +27,7 @@ func TestRollback(t *testing.T) {
 		user  string
 		tweak func(*website.Website, *website.WebsiteRollback)
 		deny  bool
-		// pin is what is pinned afterwards, or empty for an error that matches.
+		// pin is the resulting pin, or empty for an error that matches.
 		pin     string
 		matches func(error) bool
 	}{

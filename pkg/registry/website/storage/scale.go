@@ -46,7 +46,7 @@ var replicasPaths = managedfields.ResourcePathMappings{
 	v1beta1.SchemeGroupVersion.String():  fieldpath.MakePathOrDie("spec", "replicas"),
 }
 
-// GroupVersionKind is autoscaling/v1 in every version of Website, which clients of
+// GroupVersionKind is autoscaling/v1 in every version of Website, as clients of
 // the scale subresource expect.
 func (*ScaleREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
@@ -81,7 +81,7 @@ func (r *ScaleREST) Update(
 	return scale, false, err
 }
 
-// Admission sees the Scale that the client sent, not the Website behind it.
+// Admission gets the Scale that the client sent, not the Website behind it.
 
 func admitScaleOnCreate(admit rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
@@ -112,7 +112,7 @@ func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	if err != nil {
 		return nil, err
 	}
-	// From the spec: a Website that was not reported yet has none in its status.
+	// The selector is derived from the spec, as the status of a new Website has none.
 	selector := labels.Set(website.PodSelectorLabels(w.Spec.DeploymentName))
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
@@ -127,18 +127,18 @@ func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	}, nil
 }
 
-// scaledWebsite turns an update of a Scale into one of its Website.
+// scaledWebsite converts an update of a Scale into an update of its Website.
 type scaledWebsite struct {
 	name  string
 	scale rest.UpdatedObjectInfo
 }
 
-// Preconditions are those that the client gave for the Scale: it has the UID
-// and resource version of the Website.
+// Preconditions returns the client's preconditions for the Scale, which has the
+// UID and resource version of the Website.
 func (s *scaledWebsite) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
 
 // UpdatedObject applies the client's change to the Scale of old and returns the
-// Website that this makes.
+// resulting Website.
 func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	w, err := toWebsite(old.DeepCopyObject())
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (
 	}
 	if scale.UID != "" && scale.UID != w.UID {
 		return nil, apierrors.NewConflict(resource, w.Name,
-			fmt.Errorf("the UID in the precondition is %s, that of the object %s", scale.UID, w.UID))
+			fmt.Errorf("the UID in the precondition is %s, the object's UID is %s", scale.UID, w.UID))
 	}
 
 	w.Spec.Replicas = &scale.Spec.Replicas
@@ -185,8 +185,7 @@ func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (
 	return w, nil
 }
 
-// requestGroupVersion is the version of Website through which the Scale was
-// reached.
+// requestGroupVersion is the version of Website in the path of the request.
 func requestGroupVersion(ctx context.Context) schema.GroupVersion {
 	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok {
 		requested := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}

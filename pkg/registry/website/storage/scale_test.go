@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// changing is an update that changes what is there.
+// changing is an update that changes the current Scale.
 func changing(change func(*autoscalingv1.Scale)) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		scale := old.DeepCopyObject().(*autoscalingv1.Scale)
@@ -139,7 +139,7 @@ func TestScaleRefusals(t *testing.T) {
 	})
 }
 
-// TestAdmissionSeesTheScale: a policy about scales must be given one.
+// TestAdmissionSeesTheScale: admission policies for scales get a Scale.
 func TestAdmissionSeesTheScale(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())
@@ -154,12 +154,12 @@ func TestAdmissionSeesTheScale(t *testing.T) {
 		changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = 7 }),
 		rest.ValidateAllObjectFunc, admit, false, &metav1.UpdateOptions{})
 	if !errors.Is(err, denied) {
-		t.Errorf("error = %v, want that of admission", err)
+		t.Errorf("error = %v, want admission's", err)
 	}
 }
 
 // TestScaleKeepsTrackOfOwners: the manager that applied the Website owns the replicas
-// of the Scale, and the manager that scales owns those of the Website.
+// of the Scale, and the manager of a scale owns the replicas of the Website.
 func TestScaleKeepsTrackOfOwners(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	owned := metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)

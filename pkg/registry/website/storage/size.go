@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
-// EncodedSize returns the size of a stored Website, 0 if it is not known. It reads from
-// the watch cache, which costs no request to etcd.
+// EncodedSize returns the size of a stored Website, 0 if it is unknown. It reads from
+// the watch cache, without a request to etcd.
 func (r *REST) EncodedSize(ctx context.Context, namespace, name string) int64 {
 	obj, err := r.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// TestStatusStore runs the updates of the suite that the stores of built-in types
-// are tested with. The rest of it does not apply: a status comes and goes with its
-// Website. Neither does any of it to scales, which have no generation; their own
-// tests cover what it would.
+// TestStatusStore runs the updates of the test suite for stores of built-in types.
+// Its other tests do not apply: a status is created and deleted with its Website.
+// Scales have tests of their own, as the suite requires a generation.
 func TestStatusStore(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	create := func(ctx context.Context, obj runtime.Object) error {
 		w := obj.DeepCopyObject().(*website.Website)
-		// The suite cannot delete what it has created of a store that deletes nothing.
+		// The suite cannot delete its objects through a store without deletion.
 		if _, _, err := storage.Website.Delete(ctx, w.Name, rest.ValidateAllObjectFunc,
 			&metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -32,7 +31,7 @@ func TestStatusStore(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// Past the strategy, which would give it another UID than the suite asks for.
+		// The object bypasses the strategy, which would replace the UID of the suite.
 		return storage.Website.Storage.Create(ctx, key, w, &website.Website{}, 0, false)
 	}
 	get := func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {

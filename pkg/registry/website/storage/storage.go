@@ -81,8 +81,8 @@ func (r *REST) Update(
 	return obj, created, publicConflict(err)
 }
 
-// NewStorage returns the storage of Websites, whose versions scheme knows, in
-// the backend that optsGetter describes. authorizer and rules decide which fields users
+// NewStorage returns the storage of Websites in the versions of scheme, in the
+// backend that optsGetter describes. authorizer and rules decide which fields users
 // may set. It returns an error if authorizer is nil, or if the configuration of the
 // backend is incomplete.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter,
@@ -140,8 +140,8 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter,
 	}, nil
 }
 
-// storedIn reads Websites from etcd, and not from the watch cache: what is allowed to a
-// preview depends on them.
+// storedIn reads Websites from etcd, and not from the watch cache: the permissions of a
+// preview depend on them.
 func storedIn(store *genericregistry.Store) registry.StoredWebsite {
 	return func(ctx context.Context, name string) (*website.Website, error) {
 		obj, err := store.Get(ctx, name, &metav1.GetOptions{})
@@ -188,7 +188,7 @@ func (r *StatusREST) Update(
 	return obj, created, publicConflict(err)
 }
 
-// GetResetFields names what a status update cannot change.
+// GetResetFields returns the fields that a status update cannot change.
 func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.store.GetResetFields()
 }

@@ -52,7 +52,7 @@ func newStorageWithRules(t *testing.T, policy authorizer.UnconditionalAuthorizer
 	etcd, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	t.Cleanup(func() { etcd.Terminate(t) })
 	config.Codec = serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion)
-	// The smallest that the watch cache takes.
+	// This is the smallest value that the watch cache accepts.
 	config.EventsHistoryWindow = storagebackend.DefaultEventsHistoryWindow
 	storage, err := NewStorage(scheme, generic.RESTOptions{
 		StorageConfig:           config.ForResource(website.Resource("websites")),
@@ -88,7 +88,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	return w
 }
 
-// requestContext is that of a request to a subresource of a Website.
+// requestContext is the context of a request to a subresource of a Website.
 func requestContext(version, subresource string) context.Context {
 	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), metav1.NamespaceDefault)
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
@@ -106,7 +106,7 @@ func mustCreate(t *testing.T, storage *WebsiteStorage, w *website.Website) *webs
 	return created.(*website.Website)
 }
 
-// TestStore runs the suite that the stores of built-in types are tested with.
+// TestStore runs the test suite for stores of built-in types.
 func TestStore(t *testing.T) {
 	tests := map[string]func(*genericregistrytest.Tester){
 		"create": func(tester *genericregistrytest.Tester) {
@@ -157,7 +157,7 @@ func TestNames(t *testing.T) {
 	if got := r.ShortNames(); !slices.Equal(got, []string{"ws"}) {
 		t.Errorf("short names = %v, want ws", got)
 	}
-	// In the category "all", an outage of this server would fail everyone's "kubectl get all".
+	// In the category "all", an outage of this server would make every "kubectl get all" fail.
 	if _, has := any(r).(rest.CategoriesProvider); has {
 		t.Error("websites have a category")
 	}

@@ -26,7 +26,7 @@ import (
 const (
 	// maxTimeoutSeconds is the longest wait for a request.
 	maxTimeoutSeconds = 300
-	// answerMargin is how long before the end of a wait the response is sent. Clients and
+	// answerMargin is the time between the response and the end of a wait. Clients and
 	// proxies have the same limit: kube-apiserver ends requests after 60 seconds.
 	answerMargin = 2 * time.Second
 )
@@ -60,8 +60,8 @@ func newSyncREST(store *genericregistry.Store, scheme *runtime.Scheme, rules reg
 	}
 }
 
-// New returns the type of the options, as for all subresources that connect: admission
-// sees it.
+// New returns the type of the options, as for all subresources that connect. Admission
+// gets it.
 func (*SyncREST) New() runtime.Object { return &website.WebsiteSyncOptions{} }
 
 // Destroy does nothing: the store underneath belongs to REST, which closes it.
@@ -72,11 +72,11 @@ func (*SyncREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return &website.WebsiteSyncOptions{}, false, ""
 }
 
-// ConnectMethods returns POST, which requests, and GET, which shows the last request. RBAC
-// calls them create and get.
+// ConnectMethods returns POST, which requests a sync, and GET, which returns the last
+// request. RBAC calls them create and get.
 func (*SyncREST) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
-// ProducesMIMETypes returns nothing: the types of the API are served.
+// ProducesMIMETypes returns nil for the types of the API.
 func (*SyncREST) ProducesMIMETypes(string) []string { return nil }
 
 // ProducesObject returns the type of responses, for OpenAPI.
@@ -133,7 +133,7 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 			return 0, nil, err
 		}
 		defer release()
-		// A slow body must not take a place for longer than the wait.
+		// A slow body must not occupy a place for longer than the wait.
 		_ = http.NewResponseController(w).SetReadDeadline(r.clock.Now().Add(wait))
 	}
 	body, err := readBody(req)
@@ -159,7 +159,7 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 	return http.StatusOK, response, err
 }
 
-// IsTimeout reports whether a request may wait for that many seconds.
+// IsTimeout reports whether a request may wait for this number of seconds.
 func IsTimeout(seconds int64) bool { return seconds >= 0 && seconds <= maxTimeoutSeconds }
 
 func (r *SyncREST) get(ctx context.Context, name string) (*website.Website, error) {
@@ -170,7 +170,7 @@ func (r *SyncREST) get(ctx context.Context, name string) (*website.Website, erro
 	return toWebsite(obj)
 }
 
-// record records the request, together with others that arrive at the same time.
+// record records the request, together with concurrent ones.
 func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []string) (*website.Website, error) {
 	key := genericapirequest.NamespaceValue(ctx) + "/" + name
 	if len(dryRun) > 0 {
@@ -205,7 +205,7 @@ func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []str
 }
 
 func toWebsite(obj runtime.Object) (*website.Website, error) {
-	// Watches that several clients share deliver objects that cache their encodings.
+	// Watches with a shared encoding deliver objects that cache their encodings.
 	if cached, ok := obj.(runtime.CacheableObject); ok {
 		obj = cached.GetObject()
 	}

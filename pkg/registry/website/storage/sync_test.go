@@ -59,13 +59,13 @@ func report(t *testing.T, storage *WebsiteStorage, change func(*website.WebsiteS
 
 func start(s *website.WebsiteStatus) {
 	if s.Sync == nil {
-		// The watch cache lags. The store notices, and calls again.
+		// The watch cache lags. The store detects the conflict, and calls again.
 		return
 	}
 	s.Sync.StartedID = s.Sync.LastRequest.ID
 }
 
-// complete is the report of a request that ends with result.
+// complete reports the completion of a request with a result.
 func complete(result website.SyncResult, commit string) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		if start(s); s.Sync == nil {
@@ -91,7 +91,7 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 	recorded := w.Status.Sync.LastRequest
 	if recorded.ID != 1 || recorded.By != "ci" || recorded.Commit != commitA ||
 		recorded.Time.UTC().Format(time.RFC3339Nano) != "2026-01-02T03:04:05Z" {
-		t.Errorf("recorded %+v, want who, what and when", recorded)
+		t.Errorf("recorded %+v, want user, commit and time", recorded)
 	}
 	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.ID != 1 ||
 		response.State != website.SyncStatePending {
@@ -101,14 +101,14 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 	ctx := registry.WithDryRun(syncContext(t, "tester"), []string{metav1.DryRunAll})
 	if _, response, err := post(ctx, storage.Sync, 60, `{"commit":"`+commitB+`"}`); err != nil || response.ID != 2 ||
 		response.Sync.LastRequest.By != "tester" || response.Sync.LastRequest.Commit != "" {
-		t.Errorf("a dry run answered %+v (%v), want what would be recorded, at once", response, err)
+		t.Errorf("a dry run answered %+v (%v), want the request to record, at once", response, err)
 	}
 	if again := get(t, storage); again.ResourceVersion != w.ResourceVersion {
 		t.Errorf("a dry run wrote %+v", again.Status.Sync)
 	}
 }
 
-// TestSyncWithoutNames: with --omit-personal-names, a status does not say who requested.
+// TestSyncWithoutNames: with --omit-personal-names, a status does not name the requesting user.
 func TestSyncWithoutNames(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())
@@ -120,7 +120,7 @@ func TestSyncWithoutNames(t *testing.T) {
 	}
 }
 
-// TestSyncBodies: git hosts and typed clients say in their own ways which commit they want.
+// TestSyncBodies: git hosts and typed clients name the wanted commit in different forms.
 func TestSyncBodies(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	encoded := func(commit *string) string {
@@ -155,7 +155,7 @@ func TestSyncBodies(t *testing.T) {
 	}
 }
 
-// impatient is a clock on which every wait is over at once.
+// impatient is a clock whose timers expire at once.
 type impatient struct{ clock.RealClock }
 
 func (impatient) After(time.Duration) <-chan time.Time {
@@ -164,8 +164,8 @@ func (impatient) After(time.Duration) <-chan time.Time {
 	return over
 }
 
-// TestSyncBursts: what a burst costs does not depend on its size, whatever the requests
-// ask for.
+// TestSyncBursts: the cost of a burst does not depend on its size or on the
+// requested commits.
 func TestSyncBursts(t *testing.T) {
 	tests := map[string]struct {
 		body   func(i int) string
@@ -217,8 +217,8 @@ func TestSyncBursts(t *testing.T) {
 	}
 }
 
-// TestBatchesJoinWhatIsNotBeingRecorded: a request must not share what was read before it
-// arrived, and what it asks for must not get lost.
+// TestBatchesJoinWhatIsNotBeingRecorded: a request must not share a read from before its
+// arrival, and its commit must not be lost.
 func TestBatchesJoinWhatIsNotBeingRecorded(t *testing.T) {
 	b := newBatches(clock.RealClock{})
 	commits, proceed := make(chan string), make(chan struct{})
@@ -287,7 +287,7 @@ func TestBatchesOfAFloodAreSpread(t *testing.T) {
 	}
 	answered := make(chan struct{})
 	go func() { clients.Wait(); close(answered) }()
-	// Clients that arrive only after a step wait for another one.
+	// A client that arrives after a step waits for another one.
 	waitUntil(t, "all requests were answered", func() bool {
 		c.Step(batchInterval)
 		select {
@@ -302,7 +302,7 @@ func TestBatchesOfAFloodAreSpread(t *testing.T) {
 	}
 }
 
-// TestSyncWaits goes through all ends of a wait.
+// TestSyncWaits covers all ends of a wait.
 func TestSyncWaits(t *testing.T) {
 	suspend := func(t *testing.T, storage *WebsiteStorage) {
 		if _, _, err := storage.Website.Update(
@@ -402,7 +402,7 @@ func TestSyncWaits(t *testing.T) {
 	}
 }
 
-// TestSyncWaitersAreLimited: requests beyond the limit are answered with when to retry.
+// TestSyncWaitersAreLimited: requests beyond the limit get the time of a retry.
 func TestSyncWaitersAreLimited(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())

@@ -17,21 +17,21 @@ import (
 const batchTimeout = 30 * time.Second
 
 const (
-	// batchInterval is the average interval of the batches of a Website, at least, and
-	// batchBurst how many follow each other at once: a push can follow another. So clients that
-	// flood the server wait for each other, and leave it to those that do not.
+	// batchInterval is the least average interval of the batches of a Website, and batchBurst
+	// the number that may follow each other at once, as a push can follow another. So clients
+	// that flood the server delay each other, and not other clients.
 	batchInterval = 500 * time.Millisecond
 	batchBurst    = 2
-	// maxPaces is of how many Websites the last batches are remembered.
+	// maxPaces is the number of Websites whose last batches are remembered.
 	maxPaces = 4096
 )
 
 // recorder records a request for a commit, or for the newest one.
 type recorder func(ctx context.Context, commit string) (*website.Website, error)
 
-// batches have the requests for a Website that arrive while one is being recorded share
-// the next access to the store. Each access begins after all requests that share it have
-// arrived, so what it reads is not older than they are.
+// batches let requests for a Website share an access to the store if they arrive while
+// another is being recorded. Each access begins after all requests that share it have
+// arrived, so it does not read older data.
 type batches struct {
 	clock clock.Clock
 	// paces has the rate.Limiter of the batches of each Website.
@@ -41,7 +41,7 @@ type batches struct {
 	queues map[string]*queue
 }
 
-// queue is what happens to one Website.
+// queue is the queue of one Website.
 type queue struct {
 	// turn is held by the batch that is being recorded.
 	turn chan struct{}
@@ -100,8 +100,8 @@ func (b *batches) record(ctx context.Context, key, commit string, do recorder) (
 	return own.recorded, own.err
 }
 
-// pace returns how long the next batch of a Website has to wait, during which requests join it.
-// The caller holds the turn.
+// pace returns the delay of the next batch of a Website, during which requests join it. The
+// caller holds the turn.
 func (b *batches) pace(key string) time.Duration {
 	known, _ := b.paces.Get(key)
 	limiter, ok := known.(*rate.Limiter)

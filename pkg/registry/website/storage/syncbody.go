@@ -19,12 +19,12 @@ import (
 const (
 	// maxBodyBytes is the maximum size of a body with a commit.
 	maxBodyBytes = 64 << 10
-	// maxIgnoredBytes is how much is read of a larger body. A client that cannot send all
-	// of it may miss the response.
+	// maxIgnoredBytes is the read part of a larger body. A client that cannot send all of
+	// it may miss the response.
 	maxIgnoredBytes = 1 << 20
 )
 
-// readBody returns the body of a request of any content type, and nothing of one that is too large.
+// readBody returns the body of a request of any content type, or nil if it is too large.
 func readBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil {
 		return nil, nil
@@ -42,9 +42,9 @@ func readBody(req *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// syncCommit returns the commit that a body asks for, or nothing. Git hosts send bodies of
-// their own: anything but a WebsiteSyncRequest in protobuf or a JSON object with a string commit
-// is ignored, also what is too large.
+// syncCommit returns the commit in a body, or "". Git hosts send bodies of their own: anything
+// but a WebsiteSyncRequest in protobuf or a JSON object with a string commit is ignored, also a
+// body that is too large.
 func (r *SyncREST) syncCommit(name string, body []byte) (string, error) {
 	commit := commitInJSON(body)
 	if recognized, _, err := r.protobuf.RecognizesData(body); err == nil && recognized {

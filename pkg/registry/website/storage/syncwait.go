@@ -15,11 +15,11 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// rewatchPause is the pause before a watch that ended begins again.
+// rewatchPause is the pause between two watches.
 const rewatchPause = time.Second
 
-// wait returns when the recorded request for a commit is completed, with an error that
-// says why not if it has failed, and at the latest after limit.
+// wait returns when the recorded request for a commit is completed, with the reason as
+// an error if it has failed, and at the latest after limit.
 func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit string,
 	limit time.Duration) (*website.WebsiteSyncRequest, error) {
 	if err := registry.RefusePinned(recorded, commit); err != nil {
@@ -38,7 +38,7 @@ func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit s
 		if done || err != nil {
 			return request.response(), err
 		}
-		// The watch has ended, as watches do. What has happened since is read.
+		// Watches end regularly. Changes since then are read first.
 		pause := r.clock.NewTimer(rewatchPause)
 		select {
 		case <-pause.C():
@@ -65,7 +65,7 @@ func (r *SyncREST) follow(ctx context.Context, request *pendingSync, expired <-c
 	})
 	switch {
 	case apierrors.IsTooManyRequests(err), apierrors.IsResourceExpired(err):
-		// The watch cache is being filled.
+		// The watch cache is not filled yet.
 		w = watch.NewEmptyWatch()
 	case err != nil:
 		return false, err
@@ -90,14 +90,14 @@ func (r *SyncREST) follow(ctx context.Context, request *pendingSync, expired <-c
 	}
 }
 
-// endedError is the response when the client leaves, the store closes or the server shuts
-// down. Another replica may answer.
+// endedError is the response when the client disconnects, the store closes or the server
+// shuts down. Another replica may respond.
 func endedError() error {
 	return unavailableError("the request is recorded, but this server has ended the wait: repeat it to wait on")
 }
 
-// unrecordedError is the response when the client leaves, the store closes or the server shuts down before the
-// request is known to be recorded.
+// unrecordedError is the response when the client disconnects, the store closes or the server shuts down
+// before the request is known to be recorded.
 func unrecordedError() error {
 	return unavailableError("this server has ended the request, which may not be recorded: repeat it")
 }
@@ -108,11 +108,11 @@ func unavailableError(message string) error {
 	return err
 }
 
-// pendingSync is a request that is being waited for.
+// pendingSync is an incomplete request with a waiting client.
 type pendingSync struct {
 	requested website.WebsiteSyncRecord
 	commit    string
-	// last is the Website as it was observed last.
+	// last is the last observed Website.
 	last *website.Website
 }
 
@@ -151,7 +151,7 @@ func (p *pendingSync) observe(w *website.Website) (bool, error) {
 	return false, registry.RefusePinned(w, p.commit)
 }
 
-// response is that to a request that succeeded. Another may have been recorded since.
+// response returns the response to a successful request. Another may have been recorded since.
 func (p *pendingSync) response() *website.WebsiteSyncRequest {
 	return registry.SyncResponse(p.last, p.requested.ID)
 }

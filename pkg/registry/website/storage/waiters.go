@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// maxWaiters is how many requests may wait at once. Each holds a watch.
+	// maxWaiters is the number of requests that may wait at once. Each holds a watch.
 	maxWaiters = 256
-	// maxNamespaceWaiters is how many of them may be of one namespace, so that one that waits for a git server
-	// that hangs leaves places to others.
+	// maxNamespaceWaiters is the number that one namespace may have, so that requests for a hanging git server
+	// leave places to others.
 	maxNamespaceWaiters = maxWaiters / 4
-	// waiterRetrySeconds is when another request may wait.
+	// waiterRetrySeconds is the Retry-After of further requests.
 	waiterRetrySeconds = 5
 )
 
-// waiters are the places of requests that wait.
+// waiters are the places of waiting requests.
 type waiters struct {
 	mu          sync.Mutex
 	total       int

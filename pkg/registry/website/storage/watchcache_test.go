@@ -47,11 +47,10 @@ func selectedBy(selector string) *metainternalversion.ListOptions {
 	return &metainternalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}
 }
 
-// listsByIndex returns how many lists there were so far, by where they were read
-// and the index that they used.
+// listsByIndex returns the number of lists so far, by their source and index.
 func listsByIndex(t *testing.T) map[string]float64 {
 	t.Helper()
-	// Counts nothing before; the server does this when it serves metrics.
+	// Metrics count only after registration, which the server does when it serves them.
 	storagemetrics.Register()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -73,8 +72,8 @@ func listsByIndex(t *testing.T) map[string]float64 {
 	return lists
 }
 
-// TestSelectionFromTheWatchCache lists by field as it is done in production,
-// from the indexes of the watch cache.
+// TestSelectionFromTheWatchCache lists by field as in production, from the
+// indexes of the watch cache.
 func TestSelectionFromTheWatchCache(t *testing.T) {
 	s := newCachedStorage(t, genericregistry.StorageWithCacher())
 	mustCreate(t, s, newWebsite())
@@ -92,7 +91,7 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 	tests := map[string]struct {
 		selector string
 		want     []string
-		// indexes are those of which one must be used.
+		// indexes are the permitted indexes.
 		indexes []string
 	}{
 		"by deployment": {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"},
