@@ -18,6 +18,8 @@ const (
 	ProblemMissing Problem = "SecretMissing"
 	// ProblemInvalid means that the Secret cannot be used.
 	ProblemInvalid Problem = "SecretInvalid"
+	// ProblemUnsupportedHash means that the key htpasswd has a user without a hash that nginx verifies.
+	ProblemUnsupportedHash Problem = "SecretHashUnsupported"
 )
 
 // fileMode lets nginx read the file, which runs with the group of the volume.
@@ -56,7 +58,10 @@ func (k *Keeper) Check() (Problem, error) {
 	case read.isMissing():
 		problem = ProblemMissing
 	default:
-		if users, err = read.users(); err != nil {
+		switch users, err = read.users(); {
+		case errors.Is(err, errUnsupportedHash):
+			problem = ProblemUnsupportedHash
+		case err != nil:
 			problem = ProblemInvalid
 		}
 	}

@@ -172,18 +172,23 @@ func TestUnwritable(t *testing.T) {
 
 // TestSecretsAreNotPrinted: errors are logged.
 func TestSecretsAreNotPrinted(t *testing.T) {
-	for name, keys := range map[string]map[string]string{
-		"user name": basic("marker:marker", "password"),
-		"password":  basic("user", "marker\x00"),
-		"no hash":   {HtpasswdKey: "marker:marker\n"},
-		"no colon":  {HtpasswdKey: "marker\n"},
-		"twice":     {HtpasswdKey: strings.Repeat("marker:{SHA}"+strings.Repeat("A", 27)+"=\n", 2)},
-		"too large": {HtpasswdKey: strings.Repeat("marker", maxHtpasswd)},
+	for name, test := range map[string]struct {
+		keys map[string]string
+		want Problem
+	}{
+		"user name": {basic("marker:marker", "password"), ProblemInvalid},
+		"password":  {basic("user", "marker\x00"), ProblemInvalid},
+		"no hash":   {map[string]string{HtpasswdKey: "marker:marker\n"}, ProblemUnsupportedHash},
+		"no colon":  {map[string]string{HtpasswdKey: "marker\n"}, ProblemUnsupportedHash},
+		"bcrypt":    {map[string]string{HtpasswdKey: "user:$2y$05$marker" + strings.Repeat("a", 47)}, ProblemUnsupportedHash},
+		"twice": {map[string]string{HtpasswdKey: strings.Repeat("marker:{SHA}"+strings.Repeat("A", 27)+"=\n", 2)},
+			ProblemInvalid},
+		"too large": {map[string]string{HtpasswdKey: strings.Repeat("marker", maxHtpasswd)}, ProblemInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problem, err := mount(t, keys).keeper().Check()
-			if problem != ProblemInvalid || err == nil {
-				t.Fatalf("Check() = %q, %v, want it invalid, with an error", problem, err)
+			problem, err := mount(t, test.keys).keeper().Check()
+			if problem != test.want || err == nil {
+				t.Fatalf("Check() = %q, %v, want %q with an error", problem, err, test.want)
 			}
 			if strings.Contains(err.Error(), "marker") {
 				t.Errorf("the error has the content of the Secret: %v", err)

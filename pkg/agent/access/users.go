@@ -23,6 +23,10 @@ const (
 	saltLength = 16
 )
 
+// errUnsupportedHash means that nginx cannot verify a hash.
+var errUnsupportedHash = errors.New("the user name must be followed by ':' and a hash of the format $apr1$, " +
+	saltedSHA + " or " + unsaltedSHA)
+
 // users returns the lines of the file for nginx. An error has nothing of the Secret but
 // numbers of lines.
 func (s secret) users() ([]byte, error) {
@@ -119,8 +123,7 @@ func checkLines(file []byte) ([]byte, error) {
 			return nil, fmt.Errorf("the key %s, line %d: %w", HtpasswdKey, i+1, err)
 		}
 		if !isHash(hashed) {
-			return nil, fmt.Errorf("the key %s, line %d: the user name must be followed by ':' and a hash of the format "+
-				"$apr1$, %s or %s", HtpasswdKey, i+1, saltedSHA, unsaltedSHA)
+			return nil, fmt.Errorf("the key %s, line %d: %w", HtpasswdKey, i+1, errUnsupportedHash)
 		}
 		if before, found := first[name]; found {
 			// nginx would use the first only.

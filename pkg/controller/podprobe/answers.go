@@ -20,8 +20,9 @@ import (
 
 // accesses are those of the problems of the agent. Others are unknown.
 var accesses = map[access.Problem]workload.Access{
-	access.ProblemMissing: workload.AccessSecretMissing,
-	access.ProblemInvalid: workload.AccessSecretInvalid,
+	access.ProblemMissing:         workload.AccessSecretMissing,
+	access.ProblemInvalid:         workload.AccessSecretInvalid,
+	access.ProblemUnsupportedHash: workload.AccessUnsupportedHash,
 }
 
 // answer is what a pod has answered.

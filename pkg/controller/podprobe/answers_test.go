@@ -58,10 +58,11 @@ func TestPrintableIsACopy(t *testing.T) {
 // in a status.
 func TestAccessIsAKnownWord(t *testing.T) {
 	for answered, want := range map[access.Problem]workload.Access{
-		"":                    workload.AccessOpen,
-		access.ProblemMissing: workload.AccessSecretMissing,
-		access.ProblemInvalid: workload.AccessSecretInvalid,
-		"the password is x":   workload.AccessOpen,
+		"":                            workload.AccessOpen,
+		access.ProblemMissing:         workload.AccessSecretMissing,
+		access.ProblemInvalid:         workload.AccessSecretInvalid,
+		access.ProblemUnsupportedHash: workload.AccessUnsupportedHash,
+		"the password is x":           workload.AccessOpen,
 	} {
 		status := statusOf(commitA)
 		status.Access = answered

@@ -29,6 +29,11 @@ func nobodyAdmitted(in *Input) *finding {
 			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid, transient: true,
 				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef does not exist, or "+
 					"has neither username and password nor htpasswd", users.SecretRef.Name)}
+		case workload.AccessUnsupportedHash:
+			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
+				message: fmt.Sprintf("every request is rejected: each line of the key htpasswd in Secret %q of "+
+					"spec.access.basicAuth.secretRef must have a hash of the format $apr1$ (htpasswd -m), {SSHA} or {SHA} "+
+					"(htpasswd -s); bcrypt is not supported", users.SecretRef.Name)}
 		case workload.AccessSecretInvalid:
 			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
 				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef is invalid; see "+

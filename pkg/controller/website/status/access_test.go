@@ -42,6 +42,9 @@ func TestAccess(t *testing.T) {
 			invalid, `Secret "readers" of spec.access.basicAuth.secretRef does not exist`},
 		"invalid": {[]func(*Input){rejecting(workload.AccessSecretInvalid)},
 			"False/" + invalid + " Stalled/" + invalid, `Secret "readers" of spec.access.basicAuth.secretRef is invalid`},
+		"bcrypt": {[]func(*Input){rejecting(workload.AccessUnsupportedHash)},
+			"False/" + invalid + " Stalled/" + invalid,
+			`the key htpasswd in Secret "readers" of spec.access.basicAuth.secretRef must have a hash of the format $apr1$`},
 		"not of the spec any more": {[]func(*Input){rejecting(workload.AccessSecretInvalid), func(in *Input) {
 			in.Website.Spec.Access.BasicAuth = nil
 		}}, "True/Serving", ""},

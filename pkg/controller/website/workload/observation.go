@@ -51,4 +51,6 @@ const (
 	AccessSecretMissing Access = "SecretMissing"
 	// AccessSecretInvalid means that the Secret cannot be used.
 	AccessSecretInvalid Access = "SecretInvalid"
+	// AccessUnsupportedHash means that the key htpasswd has a user without a hash that nginx verifies.
+	AccessUnsupportedHash Access = "SecretHashUnsupported"
 )
