@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -153,6 +154,37 @@ func TestSyncBodies(t *testing.T) {
 			t.Errorf("%s: commit %q (%v), want %q", name, got, err, test.want)
 		}
 	}
+}
+
+// TestLongSyncBodies: git hosts send more than a commit takes, and no more than they document.
+func TestLongSyncBodies(t *testing.T) {
+	for size, test := range map[int64]struct {
+		kept    int
+		matches func(error) bool
+	}{
+		0:                   {},
+		maxBodyBytes:        {kept: maxBodyBytes},
+		maxBodyBytes + 1:    {},
+		maxIgnoredBytes:     {},
+		maxIgnoredBytes + 1: {matches: apierrors.IsRequestEntityTooLargeError},
+	} {
+		sent := io.LimitReader(zeros{}, size)
+		body, err := readBody(httptest.NewRequest(http.MethodPost, "/", sent))
+		if len(body) != test.kept || test.matches == nil && err != nil || test.matches != nil && !test.matches(err) {
+			t.Errorf("%d bytes: %d are kept (%v), want %d", size, len(body), err, test.kept)
+		}
+		if n, _ := sent.Read(make([]byte, 1)); n > 0 {
+			t.Errorf("%d bytes: not all were read", size)
+		}
+	}
+}
+
+// zeros is an endless body.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // impatient is a clock whose timers expire at once.

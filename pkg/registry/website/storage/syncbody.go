@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -19,12 +20,12 @@ import (
 const (
 	// maxBodyBytes is the maximum size of a body with a commit.
 	maxBodyBytes = 64 << 10
-	// maxIgnoredBytes is the read part of a larger body. A client that cannot send all of
-	// it may miss the response.
-	maxIgnoredBytes = 1 << 20
+	// maxIgnoredBytes is the maximum size of any body, that of webhooks of GitHub and GitLab. A client that cannot
+	// send all of a body may miss the response.
+	maxIgnoredBytes = 25 << 20
 )
 
-// readBody returns the body of a request of any content type, or nil if it is too large.
+// readBody returns the body of a request of any content type, or nil if it is too large for a commit.
 func readBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil {
 		return nil, nil
@@ -34,10 +35,14 @@ func readBody(req *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
 	case len(body) > maxBodyBytes:
-		if _, err := io.CopyN(io.Discard, req.Body, maxIgnoredBytes); err != nil && !errors.Is(err, io.EOF) {
+		_, err := io.CopyN(io.Discard, req.Body, maxIgnoredBytes-maxBodyBytes)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
 			return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
 		}
-		return nil, nil
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxIgnoredBytes))
 	}
 	return body, nil
 }
