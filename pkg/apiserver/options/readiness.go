@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/bodies"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/encoding"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/expectations"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/responseheaders"
@@ -51,7 +52,7 @@ func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Li
 		if trusted != nil {
 			handler = trusted.WithKnownUsers(handler, c.Serializer)
 		}
-		return responseheaders.WithoutRepeated(handler)
+		return expectations.WithoutContinue(responseheaders.WithoutRepeated(handler), c.Serializer)
 	}
 }
 

@@ -115,9 +115,14 @@ func TestDeployHook(t *testing.T) {
 		}
 		return nil
 	})
-	// The body is larger than the server's limit.
-	if code, object := h.must(t, http.MethodPost, "/sync", strings.Repeat("a", 2<<20)); code != http.StatusAccepted {
-		t.Errorf("a large body = %d %v", code, object)
+	// As large as git hosts send, and larger.
+	for _, client := range []*http.Client{h.client, newHTTP1Client(t, config)} {
+		for size, want := range map[int]int{20 << 20: http.StatusAccepted, 26 << 20: http.StatusRequestEntityTooLarge} {
+			code, object := hook{client, h.url}.must(t, http.MethodPost, "/sync", strings.Repeat("a", size))
+			if code != want {
+				t.Errorf("a body of %d bytes = %d %v, want %d", size, code, object, want)
+			}
+		}
 	}
 	code, shown := h.must(t, http.MethodGet, "/sync", "")
 	request, _, _ := unstructured.NestedMap(shown, "sync", "lastRequest")
