@@ -18,7 +18,15 @@ const (
 	maxEventCPU         = 0.8
 	maxSequentialMillis = 0.3
 	asMuch              = 1.0
+	// moreForAlpha is what v1alpha1 may take of what v1beta1 may.
+	moreForAlpha = 1.25
 )
+
+// maxOfOriginal are what operations may take of the CPU time of the original definition, as v1beta1.
+var maxOfOriginal = []struct {
+	operation string
+	limit     float64
+}{{"create", 1.2}, {"get", 1.25}, {"patch", 0.95}, {"delete", 1.05}, {"event to 50 watchers", 1.4}}
 
 // goalList adds the goals of a report.
 type goalList struct{ report *Report }
@@ -26,6 +34,12 @@ type goalList struct{ report *Report }
 // addGoals adds those whose measurements are in the report.
 func addGoals(r *Report) {
 	l := &goalList{report: r}
+	for _, most := range maxOfOriginal {
+		goal := ", of " + original + ": " + most.operation + ", cpu"
+		beta, alpha := originalAs("v1beta1"), originalAs("v1alpha1")
+		l.atMost(beta+goal, most.limit, "cpu", beta, original, most.operation)
+		l.atMost(alpha+goal, moreForAlpha*most.limit, "cpu", alpha, original, most.operation)
+	}
 	one, all := fmt.Sprintf("list %d", r.Options.Websites), fmt.Sprintf("list %d", r.Options.Websites*len(dataNamespaces))
 	cached := []string{one, all, one + ", consistent", all + ", consistent"}
 	for _, version := range []string{"v1beta1", "v1alpha1"} {

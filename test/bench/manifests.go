@@ -136,6 +136,14 @@ func alphaManifest(annotations, example object) manifest {
 	}
 }
 
+// originalExample is what the manifest of the original controller says, as a spec of v1beta1.
+func originalExample() object {
+	return object{
+		"replicas": 1,
+		"source":   object{"git": object{"repository": "https://github.com/nevermosby/kubia-website-example.git"}},
+	}
+}
+
 // configMapManifest has the example as its data, and padding to be of equal size.
 func configMapManifest(example object, padding padding) (manifest, error) {
 	data, err := json.Marshal(example)

@@ -66,6 +66,9 @@ func (r *run) all(ctx context.Context, started *measure.Run) (err error) {
 func (r *run) populate(ctx context.Context) error {
 	for _, t := range r.environment.targets {
 		if !t.populates {
+			if err := r.define(ctx, t); err != nil {
+				return err
+			}
 			continue
 		}
 		before, err := r.heaps(ctx)
@@ -74,13 +77,8 @@ func (r *run) populate(ctx context.Context) error {
 		}
 		n := r.Options.Websites * len(dataNamespaces)
 		r.Progress("creating %d objects: %s", n, t.data)
-		if t.data == "definition" {
-			if err := r.environment.proxied.CreateDefinition(ctx, WebsiteCRD); err != nil {
-				return err
-			}
-			if err := t.awaitAPI(ctx); err != nil {
-				return err
-			}
+		if err := r.define(ctx, t); err != nil {
+			return err
 		}
 		err = measure.Concurrently(n, r.Options.Clients, func(connection, i int) error {
 			name, namespace := fmt.Sprintf("bench-%d", i), dataNamespaces[i%len(dataNamespaces)]
@@ -111,8 +109,14 @@ func (r *run) populate(ctx context.Context) error {
 	return nil
 }
 
-// awaitAPI waits until a new API answers.
-func (t *target) awaitAPI(ctx context.Context) error {
+// define creates the definition of a target that has one, and waits until its API answers.
+func (r *run) define(ctx context.Context, t *target) error {
+	if t.definition == nil {
+		return nil
+	}
+	if err := t.client.CreateDefinition(ctx, t.definition); err != nil {
+		return err
+	}
 	return measure.Await(ctx, "the API of the definition answers", time.Minute, 100*time.Millisecond, func() error {
 		_, err := t.client.Read(ctx,
 			measure.Request{Method: http.MethodGet, Path: t.path(dataNamespaces[0], "", ""), Accept: t.media})
@@ -146,6 +150,14 @@ func (r *run) added(ctx context.Context, before map[string]int64) (map[string]in
 func (r *run) sizes(ctx context.Context) error {
 	r.report.EncodedBytes = map[string]int{}
 	for _, t := range r.environment.targets {
+		if t.data == "" {
+			found, err := t.encodedSizes(ctx)
+			if err != nil {
+				return err
+			}
+			r.report.EncodedBytes[t.name] = found.reported
+			continue
+		}
 		body, err := t.client.Read(ctx, measure.Request{Method: http.MethodGet,
 			Path:   t.path(dataNamespaces[0], "bench-0", ""),
 			Accept: t.media})
@@ -183,11 +195,15 @@ func (r *run) target(ctx context.Context, t *target, round int) error {
 	if err := r.objects(ctx, t, round); err != nil {
 		return err
 	}
-	for _, group := range []func() error{
+	groups := []func() error{
 		func() error { return r.watches(ctx, t, round) },
 		func() error { return r.lists(ctx, t) },
 		func() error { return r.watchList(ctx, t) },
-	} {
+	}
+	if t.data == "" {
+		groups = groups[:1]
+	}
+	for _, group := range groups {
 		if _, err := r.heaps(ctx); err != nil {
 			return err
 		}

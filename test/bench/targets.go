@@ -24,6 +24,7 @@ import (
 const (
 	definition = "definition JSON"
 	builtIn    = "ConfigMap JSON"
+	original   = "original JSON"
 )
 
 // Namespaces of the objects that are listed.
@@ -39,7 +40,10 @@ type target struct {
 	manifest       manifest
 	// reporter is the target through which the status is set that a controller would report; nil: this one.
 	reporter *target
-	// data is the name of the stored objects; several targets read the same ones.
+	// definition is the CustomResourceDefinition of the API; nil: it exists.
+	definition []byte
+	// data is the name of the objects that are listed; several targets list the same ones, and those without lists have
+	// none.
 	data string
 	// populates is set for the target that creates them, once the targets are selected.
 	populates bool
@@ -84,6 +88,11 @@ type location struct {
 //
 //go:embed website-crd.yaml
 var WebsiteCRD []byte
+
+// originalCRD is that of the original controller.
+//
+//go:embed original-crd.yaml
+var originalCRD []byte
 
 // newEnvironment prepares the APIs of a started cluster.
 func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options measure.Options,
@@ -195,8 +204,8 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	}
 	e.targets = append(e.targets,
 		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites",
-			media:    measure.JSON,
-			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition"},
+			media: measure.JSON, manifest: websiteManifest("definition.example.com/v1beta1", example),
+			definition: WebsiteCRD, data: "definition"},
 		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: measure.JSON,
 			manifest: configMaps, data: "configmaps"},
 		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps",
@@ -207,11 +216,33 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1",
 			resource: "flunders", media: measure.JSON,
 			manifest: flunders, data: "flunders", secondary: true})
+	e.targets = append(e.targets, e.originals(probe, alpha.apiVersion)...)
 	for i, t := range e.targets {
 		t.namespace = fmt.Sprintf("bench-%d", i)
 	}
 	return nil
 }
+
+// originals returns the targets of the manifest of the original controller: its own definition, and both versions of
+// Websites. website-controller reports more than the original one.
+func (e *environment) originals(reporter *target, alpha string) []*target {
+	asAlpha := alphaManifest(nil, originalExample())
+	ofOriginal := asAlpha
+	ofOriginal.apiVersion = "original.example.com/v1alpha1"
+	targets := []*target{
+		{name: original, root: "/apis/" + ofOriginal.apiVersion, manifest: ofOriginal, definition: originalCRD},
+		{name: originalAs("v1beta1"), root: reporter.root,
+			manifest: websiteManifest(reporter.manifest.apiVersion, originalExample())},
+		{name: originalAs("v1alpha1"), root: "/apis/" + alpha, manifest: asAlpha, reporter: reporter},
+	}
+	for _, t := range targets {
+		t.client, t.resource, t.media = e.proxied, "websites", measure.JSON
+	}
+	return targets
+}
+
+// originalAs is the name of the target with the original manifest in a version of Websites.
+func originalAs(version string) string { return "original as " + version + " JSON" }
 
 // selected returns the targets of a run. The first with the same objects creates them.
 func selected(all []*target, options measure.Options) ([]*target, error) {
@@ -221,7 +252,7 @@ func selected(all []*target, options measure.Options) ([]*target, error) {
 		if options.Quick && t.secondary || len(options.Targets) > 0 && !slices.Contains(options.Targets, t.name) {
 			continue
 		}
-		t.populates = !populated[t.data]
+		t.populates = t.data != "" && !populated[t.data]
 		populated[t.data] = true
 		targets = append(targets, t)
 	}
