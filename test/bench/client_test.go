@@ -77,7 +77,7 @@ func newFakeRun(t *testing.T, options measure.Options) (*run, *target) {
 	}
 	example := object{"source": object{"git": object{"repository": "https://git.example.com/site.git"}}}
 	one := &target{name: "fake", client: c, root: "/apis/example.com/v1", resource: "websites", media: measure.JSON,
-		manifest: websiteManifest("example.com/v1", example), namespace: "bench"}
+		manifest: websiteManifest("example.com/v1", example), data: "websites", namespace: "bench"}
 	options.Websites, options.Requests, options.Lists, options.Events, options.Progress = 3, 4, 3, 5, io.Discard
 	return &run{Run: &measure.Run{Options: options},
 		environment: &environment{targets: []*target{one}, proxied: c, direct: c}}, one

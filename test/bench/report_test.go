@@ -149,7 +149,8 @@ func TestRanges(t *testing.T) {
 	targets := map[string]bool{
 		"v1beta1 proxied JSON": true, "v1beta1 proxied protobuf": true, "v1alpha1 proxied JSON": true,
 		"v1alpha1 proxied protobuf": true,
-		"v1beta1 direct JSON":       true, definition: true, builtIn: true,
+		"v1beta1 direct JSON":       true, definition: true, builtIn: true, original: true,
+		originalAs("v1beta1"): true, originalAs("v1alpha1"): true,
 	}
 	metrics := map[string]bool{"time": true, "firstByte": true, "cpu": true, "bytes": true}
 	sizes := map[string]bool{"stored": true, "heap": true, "listedHeap": true}

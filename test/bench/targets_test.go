@@ -14,8 +14,8 @@ func TestSelectedTargets(t *testing.T) {
 		populates []string
 		fails     bool
 	}{
-		"all": {want: []string{"a JSON", "a direct", "b JSON"}, populates: []string{"a JSON", "b JSON"}},
-		"quick": {options: measure.Options{Quick: true}, want: []string{"a JSON", "b JSON"},
+		"all": {want: []string{"a JSON", "a direct", "b JSON", "no lists"}, populates: []string{"a JSON", "b JSON"}},
+		"quick": {options: measure.Options{Quick: true}, want: []string{"a JSON", "b JSON", "no lists"},
 			populates: []string{"a JSON", "b JSON"}},
 		"one": {options: measure.Options{Targets: []string{"a direct"}}, want: []string{"a direct"},
 			populates: []string{"a direct"}},
@@ -29,7 +29,7 @@ func TestSelectedTargets(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			targets, err := selected([]*target{{name: "a JSON", data: "a"}, {name: "a direct", data: "a", secondary: true},
-				{name: "b JSON", data: "b"}}, test.options)
+				{name: "b JSON", data: "b"}, {name: "no lists"}}, test.options)
 			var names, populates []string
 			for _, target := range targets {
 				names = append(names, target.name)
