@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IsOlder orders Websites of all versions by age. Time stamps have seconds only, so among
-// those of one second namespace and name decide.
+// IsOlder orders Websites of all versions by age. Time stamps have seconds only, so
+// Websites of one second are ordered by namespace and name.
 func IsOlder(a, b metav1.Object) bool {
 	createdA, createdB := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	switch {

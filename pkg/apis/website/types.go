@@ -13,7 +13,7 @@ type Website struct {
 
 	// Spec is the desired state.
 	Spec WebsiteSpec
-	// Status is what the controller last observed.
+	// Status is the state that the controller last observed.
 	Status WebsiteStatus
 }
 
@@ -45,11 +45,11 @@ type WebsiteSpec struct {
 	Scheduling WebsiteScheduling
 	// Hosts are the hosts of the site, by their names.
 	Hosts []WebsiteHost
-	// Routing selects what routes requests for the hosts to the site.
+	// Routing selects the Gateways or the Ingress that route requests for the hosts to the site.
 	Routing WebsiteRouting
-	// TLS selects the certificate of the hosts; nil to leave TLS to what routes them.
+	// TLS selects the certificate of the hosts; nil leaves TLS to the Gateways or the Ingress.
 	TLS *WebsiteTLS
-	// Access restricts who may read the site.
+	// Access restricts the visitors of the site.
 	Access WebsiteAccess
 	// Previews gives branches of the repository a site each; nil for none.
 	Previews *WebsitePreviews
@@ -83,9 +83,9 @@ type WebsiteStatus struct {
 	Sync *WebsiteSyncStatus
 	// History are the last published commits, newest first.
 	History []WebsiteRelease
-	// Hosts are what was observed of the hosts, by their names.
+	// Hosts are the observed states of the hosts, by their names.
 	Hosts []WebsiteHostStatus
-	// Previews are what was observed of branches with previews, in the order of their names.
+	// Previews are the observed states of branches with previews, in the order of their names.
 	Previews []WebsitePreviewStatus
 }
 

@@ -1,6 +1,6 @@
 package website
 
-// WebsiteAccess restricts who may read a site.
+// WebsiteAccess restricts the visitors of a site.
 type WebsiteAccess struct {
 	// BasicAuth admits the users of a Secret; nil for everyone.
 	BasicAuth *BasicAuth

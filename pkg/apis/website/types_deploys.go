@@ -18,7 +18,7 @@ type WebsiteSyncStatus struct {
 
 // WebsiteSyncRecord is a recorded request.
 type WebsiteSyncRecord struct {
-	// ID is one more than that of the request before.
+	// ID is one more than the ID of the previous request.
 	ID int64
 	// Time is the time of the request.
 	Time metav1.Time
@@ -31,11 +31,11 @@ type WebsiteSyncRecord struct {
 // WebsiteSyncCompletion is the outcome of a request. It also answers all earlier
 // requests.
 type WebsiteSyncCompletion struct {
-	// ID is that of the request.
+	// ID is the ID of the request.
 	ID int64
-	// Time is when the outcome was observed.
+	// Time is the time at which the outcome was observed.
 	Time metav1.Time
-	// Result is whether the request succeeded.
+	// Result tells whether the request succeeded.
 	Result SyncResult
 	// Reason is the reason of a failure.
 	Reason string
@@ -63,16 +63,16 @@ type WebsiteRelease struct {
 	Subject string
 	// Author is the name of its author.
 	Author string
-	// PublishedTime is when all ready pods served it.
+	// PublishedTime is the time from which all ready pods served it.
 	PublishedTime metav1.Time
-	// ObservedTime is when the controller observed what it was published for; nil if
-	// that is not known.
+	// ObservedTime is the time at which the controller observed the cause of its
+	// publication; nil if that is unknown.
 	ObservedTime *metav1.Time
-	// Cause is why it was published.
+	// Cause is the cause of its publication.
 	Cause ReleaseCause
 }
 
-// ReleaseCause is why a commit was published.
+// ReleaseCause is the cause of publishing a commit.
 type ReleaseCause string
 
 const (

@@ -8,17 +8,17 @@ import (
 type WebsiteHost struct {
 	// Name is the host.
 	Name string
-	// Role is what visitors of the host get.
+	// Role is the response to visitors of the host.
 	Role HostRole
 }
 
-// HostRole is what visitors of a host get.
+// HostRole is the response to visitors of a host.
 type HostRole string
 
 const (
 	// HostRoleAlias serves the site.
 	HostRoleAlias HostRole = "Alias"
-	// HostRoleCanonical serves the site, and is where other hosts are redirected to.
+	// HostRoleCanonical serves the site, and is the target of redirects from other hosts.
 	HostRoleCanonical HostRole = "Canonical"
 	// HostRoleRedirect redirects to the canonical host.
 	HostRoleRedirect HostRole = "Redirect"
@@ -33,12 +33,12 @@ func (s *WebsiteSpec) HostNames() []string {
 	return names
 }
 
-// WebsiteHostStatus is what was observed of a host.
+// WebsiteHostStatus is the observed state of a host.
 type WebsiteHostStatus struct {
 	// Name is the host.
 	Name string
-	// Conditions are those of the host.
+	// Conditions are the conditions of the host.
 	Conditions []metav1.Condition
-	// CertificateExpirationTime is when the served certificate expires; nil without one.
+	// CertificateExpirationTime is the expiration time of the served certificate; nil without one.
 	CertificateExpirationTime *metav1.Time
 }

@@ -8,7 +8,7 @@ type WebsitePin struct {
 	Cause PinCause
 }
 
-// PinCause is why a Website is pinned.
+// PinCause is the cause of pinning a Website.
 type PinCause string
 
 // PinCauseSuspend means that the Website was pinned because it was suspended.

@@ -4,8 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LabelPreviewOf is the label of a preview, with the name of the Website that it is a
-// preview of.
+// LabelPreviewOf is the label of a preview, with the name of its Website.
 const LabelPreviewOf = GroupName + "/preview-of"
 
 // WebsitePreviews gives branches of the repository a site each.
@@ -14,17 +13,17 @@ type WebsitePreviews struct {
 	Branches []string
 	// MaxCount is the largest number of previews.
 	MaxCount int32
-	// TTLSeconds is how long a preview is kept without a new commit; nil for as long as
-	// there is the branch.
+	// TTLSeconds is the time for which a preview is kept without a new commit; nil
+	// keeps it as long as the branch exists.
 	TTLSeconds *int32
-	// Domain is what the hosts of previews end with; empty for the default of the controller.
+	// Domain is the domain of the hosts of previews; empty for the default of the controller.
 	Domain string
-	// Access restricts who may read the previews. A member that is not set is that of the
-	// Website.
+	// Access restricts the visitors of previews. An unset member is inherited from
+	// the Website.
 	Access WebsiteAccess
 }
 
-// WebsitePreviewStatus is what was observed of a branch that has, or has had, a preview.
+// WebsitePreviewStatus is the observed state of a branch that has, or has had, a preview.
 type WebsitePreviewStatus struct {
 	// Branch is the name of the branch.
 	Branch string
@@ -32,6 +31,6 @@ type WebsitePreviewStatus struct {
 	WebsiteName string
 	// Commit is the last commit of the branch.
 	Commit string
-	// LastCommitTime is when that commit was first observed.
+	// LastCommitTime is the time at which that commit was first observed.
 	LastCommitTime metav1.Time
 }

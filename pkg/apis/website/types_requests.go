@@ -10,7 +10,7 @@ import (
 type WebsiteSyncOptions struct {
 	metav1.TypeMeta
 
-	// TimeoutSeconds is how long to wait until the request is completed; nil for not at all.
+	// TimeoutSeconds is the time to wait until the request is completed; nil for no waiting.
 	TimeoutSeconds *int64
 	// DryRun is All to change nothing.
 	DryRun []string
@@ -25,7 +25,7 @@ type WebsiteSyncRequest struct {
 
 	// Commit is the commit to publish, in requests; nil for the newest one.
 	Commit *string
-	// ID is that of the request, in responses.
+	// ID is the id of the request, in responses.
 	ID int64
 	// State is the state of the request, in responses.
 	State SyncState

@@ -1,6 +1,6 @@
 package website
 
-// WebsiteRouting selects what routes requests for the hosts to the site.
+// WebsiteRouting selects the Gateways or the Ingress that route requests for the hosts to the site.
 type WebsiteRouting struct {
 	// ParentRefs are Gateways of Gateway API; empty for the default of the cluster.
 	ParentRefs []ParentReference
@@ -10,7 +10,7 @@ type WebsiteRouting struct {
 
 // ParentReference names a Gateway, or one of its listeners.
 type ParentReference struct {
-	// Namespace is that of the Gateway; empty for that of the Website.
+	// Namespace is the namespace of the Gateway; empty for the Website's own.
 	Namespace string
 	// Name is the name of the Gateway.
 	Name string
@@ -20,17 +20,17 @@ type ParentReference struct {
 
 // WebsiteTLS selects the certificate of the hosts.
 type WebsiteTLS struct {
-	// Mode is where the certificate is from.
+	// Mode is the source of the certificate.
 	Mode TLSMode
 	// SecretRef names the Secret with the certificate of all hosts.
 	SecretRef *SecretReference
 	// IssuerRef names the issuer that issues the certificates.
 	IssuerRef *IssuerReference
-	// Redirect has requests by http redirected to https. The versions default it.
+	// Redirect redirects HTTP requests to HTTPS. The versions default it.
 	Redirect *bool
 }
 
-// TLSMode is where the certificate of the hosts is from.
+// TLSMode is the source of the hosts' certificate.
 type TLSMode string
 
 const (
@@ -43,7 +43,7 @@ const (
 	TLSModeIssuer TLSMode = "Issuer"
 )
 
-// IssuerReference names an issuer of cert-manager, or an external issuer that it knows.
+// IssuerReference names an issuer of cert-manager, or an external issuer for it.
 type IssuerReference struct {
 	// Group is the API group of the issuer.
 	Group string

@@ -284,7 +284,7 @@ func syncStatus(c randfill.Continue) *website.WebsiteSyncStatus {
 	return sync
 }
 
-// seconds returns a time of the precision in which it is encoded.
+// seconds returns a time in its encoded precision.
 func seconds(c randfill.Continue) metav1.Time {
 	return metav1.Unix(1+c.Int63n(2_000_000_000), 0)
 }

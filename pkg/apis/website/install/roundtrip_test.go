@@ -24,7 +24,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// rounds is how many random objects each test tries.
+// rounds is the number of random objects in each test.
 const rounds = 500
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -45,7 +45,7 @@ func newFiller(t *testing.T, scheme *runtime.Scheme) *randfill.Filler {
 }
 
 // TestRoundTripTypes converts fuzzed Websites to every served version and back
-// through JSON, YAML and protobuf; nothing may be lost.
+// through JSON, YAML and protobuf without loss.
 func TestRoundTripTypes(t *testing.T) {
 	mustInstall := func(scheme *runtime.Scheme) {
 		if err := install.Install(scheme); err != nil {
@@ -57,7 +57,8 @@ func TestRoundTripTypes(t *testing.T) {
 }
 
 // TestRoundTripThroughUnstructured encodes fuzzed Websites of the served versions
-// in JSON and CBOR, reads them as clients without the types do, and goes back.
+// in JSON and CBOR, decodes them as clients without the types do, and converts
+// them back.
 func TestRoundTripThroughUnstructured(t *testing.T) {
 	scheme := newScheme(t)
 	// The types of the machinery that are registered with every group have one form.
@@ -70,7 +71,7 @@ func TestRoundTripThroughUnstructured(t *testing.T) {
 	roundtrip.RoundtripToUnstructured(t, scheme, websitefuzzer.Funcs, nil, withoutHub)
 }
 
-// TestConversionIsLossless goes from every version to every other and back,
+// TestConversionIsLossless converts from every version to every other and back,
 // without serialization or defaults in between that could hide a loss.
 func TestConversionIsLossless(t *testing.T) {
 	scheme := newScheme(t)
@@ -119,7 +120,7 @@ func TestConversionIsLossless(t *testing.T) {
 }
 
 // TestEveryFieldTakesPartInRoundTrips fails when a field is added that the
-// fuzzer never sets: a conversion that forgets it would go unnoticed.
+// fuzzer never sets: a conversion without it would not be detected.
 func TestEveryFieldTakesPartInRoundTrips(t *testing.T) {
 	scheme := newScheme(t)
 	filler := newFiller(t, scheme)

@@ -18,13 +18,13 @@ import (
 )
 
 // Versions must convert into each other without loss, or a v1alpha1 client that
-// writes back what it has read would reset the fields that it does not know.
-// Upstream adds most new fields to every served version, which a frozen version
-// rules out, or stores the fields of autoscaling/v2 in annotations of
-// autoscaling/v1, one for each field, and ignores unreadable ones. Here there is
-// one annotation with the fields that differ from the defaults. An unreadable one
-// is rejected, and members that are unknown are treated as unknown fields of a
-// request: a later version of the server may have written them.
+// writes back a Website would reset the fields that it does not know. Upstream
+// adds most new fields to every served version, which a frozen version rules out,
+// or stores the fields of autoscaling/v2 in annotations of autoscaling/v1, one
+// for each field, and ignores unreadable ones. Here there is one annotation with
+// the fields that differ from the defaults. An unreadable one is rejected, and
+// unknown members are treated as unknown fields of a request: a later version of
+// the server may have written them.
 
 // carried is the content of website.AnnotationCarriedFields: the fields of
 // v1beta1 that v1alpha1 lacks. Members with default values are left out.
@@ -32,8 +32,8 @@ import (
 type carried struct {
 	Spec   *carriedSpec           `json:"spec,omitempty"`
 	Status *v1beta1.WebsiteStatus `json:"status,omitempty"`
-	// Ignored has the members that were ignored, and why. It is not for clients: it
-	// keeps them known when the object of a request is converted back and forth.
+	// Ignored has the ignored members with the reasons. It is internal: it keeps
+	// them known when the object of a request is converted back and forth.
 	Ignored []string `json:"ignored,omitempty"`
 }
 
@@ -72,8 +72,8 @@ type carriedGit struct {
 	CARef           *v1beta1.CAReference     `json:"caRef,omitempty"`
 }
 
-// defaultServiceType is that of v1alpha1: the Service of the original controller had a node port. It is no constant:
-// openapi-gen would take this comment for the description of the value.
+// defaultServiceType is the default of v1alpha1: the Service of the original controller had a node port. It is no
+// constant: openapi-gen would take this comment for the description of the value.
 var defaultServiceType = v1beta1.ServiceTypeNodePort
 
 // defaultSpec returns the defaults of the fields that this version lacks; they are only read.
@@ -102,8 +102,8 @@ func unlessZero[T comparable](value *T) *T {
 	return value
 }
 
-// unlessEmpty returns value, or nil if no member of it is set. Most are zero, which takes less to find out than that
-// maps and slices are empty.
+// unlessEmpty returns value, or nil if no member of it is set. Most values are zero, which is cheaper to detect than
+// empty maps and slices.
 func unlessEmpty[T any](value *T) *T {
 	if reflect.ValueOf(value).Elem().IsZero() || apiequality.Semantic.DeepEqual(value, new(T)) {
 		return nil
@@ -200,19 +200,20 @@ func CarriesFields(w *website.Website) (bool, error) {
 	return carried != "", err
 }
 
-// ReadAnnotation returns which members of the annotation's value are ignored, and why. It
-// returns an error if the value cannot be read.
+// ReadAnnotation returns the ignored members of the annotation's value, with the reasons.
+// It returns an error if the value cannot be read.
 func ReadAnnotation(value string) (ignored []string, err error) {
 	return decodeAnnotation(value, &v1beta1.WebsiteSpec{}, &v1beta1.WebsiteStatus{})
 }
 
-// maxIgnored is how many ignored members are kept of an annotation, as many as are found at once: each is a warning.
+// maxIgnored is the number of ignored members that are kept of an annotation, and that are reported
+// at once: each is a warning.
 const maxIgnored = 100
 
 // decodeAnnotation sets the fields that v1alpha1 lacks from the annotation's
-// value, and those that are not in it to their defaults. It returns which members
-// are unknown or given twice, and an error for a malformed value, because ignoring
-// that would silently change the Website.
+// value, and the others to their defaults. It returns unknown and duplicate
+// members, and an error for a malformed value, because ignoring that would
+// silently change the Website.
 func decodeAnnotation(
 	annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus,
 ) (ignored []string, err error) {

@@ -8,14 +8,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Convert_v1alpha1_Website_To_website_Website sets the fields that this version
-// lacks from the annotation or, without it, to the defaults of v1beta1, but for the
-// type of the Service: that is NodePort, as it was before v1beta1. It does not fail for an annotation that cannot be
-// read, so that validation can report it.
+// Convert_v1alpha1_Website_To_website_Website sets the fields that this version lacks from the annotation or, without
+// it, to the defaults of v1beta1, except for the type of the Service: that is NodePort, as it was before v1beta1. It
+// does not fail for an unreadable annotation, so that validation can report it.
 //
-// Without the annotation it keeps the fields of a Website that out is already: the API server converts what a mutating
-// webhook of this version returns into the Website of the request, and a webhook that has replaced all annotations
-// does not mean to reset fields that it does not know.
+// Without the annotation it keeps the fields of a Website in out: the API server converts the response of a mutating
+// webhook of this version into the Website of the request, and a webhook that has replaced all annotations does not
+// intend to reset fields that it does not know.
 func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Website, s conversion.Scope) error {
 	if _, present := in.Annotations[website.AnnotationCarriedFields]; !present && out.Spec.Source.Git != nil {
 		spec, status := out.Spec, out.Status
@@ -73,7 +72,7 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 	kept, present := in.Annotations[website.AnnotationCarriedFields]
 	var ignored []string
 	if present {
-		ignored, _ = ReadAnnotation(kept) // One that cannot be read is kept as it is.
+		ignored, _ = ReadAnnotation(kept) // An unreadable one is kept.
 	}
 	annotation, err := encodeAnnotation(&beta.Spec, &beta.Status, ignored)
 	if err == nil && annotation == "" && present {

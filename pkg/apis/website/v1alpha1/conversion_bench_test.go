@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// newServedWebsite is what the store returns for a site that is served, the i-th one.
+// newServedWebsite returns the i-th Website in the form in which the store returns a served site.
 func newServedWebsite(b *testing.B, i int) *website.Website {
 	b.Helper()
 	transition := metav1.NewTime(time.Unix(1700000000+int64(i), 0))
@@ -57,8 +57,8 @@ func newServedWebsite(b *testing.B, i int) *website.Website {
 	return stored
 }
 
-// BenchmarkList converts and encodes as a list does. It shows what the conversion to
-// v1alpha1 adds.
+// BenchmarkList converts and encodes as a list does. It shows the cost of the
+// conversion to v1alpha1.
 func BenchmarkList(b *testing.B) {
 	stored := make([]*website.Website, 1000)
 	for i := range stored {

@@ -50,7 +50,7 @@ func carrying(value string) func(*v1alpha1.Website) {
 	}
 }
 
-// newBeta returns what v1beta1 makes of the original example.
+// newBeta returns the original example in v1beta1.
 func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	w := &v1beta1.Website{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website"},
@@ -137,7 +137,7 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			in:   newWebsite(carrying(`{"spec":{"service":{"nodePort":30080}}}`)),
 			want: newBeta(func(w *v1beta1.Website) { w.Spec.Service.NodePort = 30080 }),
 		},
-		"what v1alpha1 expresses itself gets no default": {
+		"fields of v1alpha1 get no default": {
 			in: newWebsite(carrying(`{"spec":{"suspend":true}}`), func(w *v1alpha1.Website) {
 				w.Spec.DeploymentName, w.Spec.Replicas = "", nil
 			}),
@@ -229,8 +229,8 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 	}
 }
 
-// TestUnreadableAnnotation must convert, unchanged and with the defaults, so that
-// validation can report it.
+// TestUnreadableAnnotation: it is converted unchanged and with the defaults, so
+// that validation can report it.
 func TestUnreadableAnnotation(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
 		"null":       {value: ` null`, want: "must be an object"},
@@ -260,8 +260,8 @@ func TestUnreadableAnnotation(t *testing.T) {
 	}
 }
 
-// TestIgnoredMembers: what a later version of the server has written, or a mistake, is not set, and stays known
-// until the strategy decides about it. The other members are set.
+// TestIgnoredMembers: members of a later version of the server, or mistakes, are not set, and stay known until
+// the strategy handles them. The other members are set.
 func TestIgnoredMembers(t *testing.T) {
 	suspended := func(w *v1beta1.Website) { w.Spec.Suspend = new(true) }
 	tests := map[string]struct {
@@ -307,7 +307,7 @@ func TestIgnoredMembers(t *testing.T) {
 	}
 }
 
-// TestEmptyAnnotation stays: it means something else than an absent one.
+// TestEmptyAnnotation: it is kept, as an absent one has another meaning.
 func TestEmptyAnnotation(t *testing.T) {
 	got, err := convert(t, newWebsite(carrying("{}")), v1beta1.SchemeGroupVersion)
 	if err != nil {
@@ -329,7 +329,7 @@ func requireKept(t *testing.T, read runtime.Object, want string) {
 	}
 }
 
-// TestAnnotationsReplacedByAWebhook: the fields that v1alpha1 lacks are those of the request.
+// TestAnnotationsReplacedByAWebhook: the fields that v1alpha1 lacks are taken from the request.
 func TestAnnotationsReplacedByAWebhook(t *testing.T) {
 	scheme := newScheme(t)
 	hub := &website.Website{}
@@ -360,8 +360,8 @@ func TestAnnotationsReplacedByAWebhook(t *testing.T) {
 	}
 }
 
-// TestReadModifyWriteThroughV1alpha1 changes what an old client knows; all else
-// must survive.
+// TestReadModifyWriteThroughV1alpha1 changes the fields of an old client; all
+// others must be kept.
 func TestReadModifyWriteThroughV1alpha1(t *testing.T) {
 	before := newBeta(func(w *v1beta1.Website) {
 		w.Annotations = map[string]string{"note": "x"}
@@ -393,7 +393,7 @@ func TestReadModifyWriteThroughV1alpha1(t *testing.T) {
 	}
 }
 
-// The original example as servers without v1beta1 have stored it.
+// These are stored forms of the original example by servers without v1beta1.
 const (
 	storedJSON = `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1alpha1","metadata":{"name":"kubia",` +
 		`"namespace":"default"},"spec":{"gitRepo":"https://github.com/nevermosby/kubia-website-example.git",` +
@@ -403,7 +403,7 @@ const (
 		"bXBsZS5naXQSDWt1YmlhLXdlYnNpdGUYARoCCAAaACIA"
 )
 
-// TestStoredAsV1alpha1 decodes what is in the etcds of older installations.
+// TestStoredAsV1alpha1 decodes Websites from the etcds of older installations.
 func TestStoredAsV1alpha1(t *testing.T) {
 	protobuf, err := base64.StdEncoding.DecodeString(storedProtobuf)
 	if err != nil {

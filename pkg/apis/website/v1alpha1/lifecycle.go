@@ -6,7 +6,7 @@ import (
 
 // The API server warns of types whose deprecation these methods declare. They
 // are not generated: prerelease-lifecycle-gen counts in Kubernetes releases and
-// would also declare a removal, but this version is not going to be removed.
+// would also declare a removal, which is not planned for this version.
 
 // APILifecycleDeprecated returns the release of this project that deprecated the
 // version.

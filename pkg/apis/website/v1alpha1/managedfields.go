@@ -18,9 +18,9 @@ import (
 // the fields that an applier no longer sets. This fails for v1alpha1, where all
 // fields that it lacks are one value of an annotation: a field of v1beta1 could
 // never be removed once a manager has used v1alpha1. Managed fields are therefore
-// stored in v1beta1, and converted with the object. This happens here and not in
-// the registry, because only conversion sees objects on their way to a client and
-// from the store.
+// stored in v1beta1, and converted with the object. This is done here and not in
+// the registry, because only conversion handles objects both from the store and
+// for clients.
 
 var (
 	alphaVersion = SchemeGroupVersion.String()
@@ -38,9 +38,9 @@ var (
 // IsRepository reports whether a field of v1beta1 is spec.gitRepo here.
 func IsRepository(path fieldpath.Path) bool { return path.Equals(betaRepository) }
 
-// ManagedFieldsInV1beta1 returns entries with those of v1alpha1 translated to
-// v1beta1. Entries of one manager that come to be of the same version are merged.
-// The given slice is not changed.
+// ManagedFieldsInV1beta1 returns entries with v1alpha1's translated to v1beta1.
+// Entries of one manager that get the same version are merged. The given slice is
+// not changed.
 func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	isAlpha := func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion == alphaVersion }
 	if !slices.ContainsFunc(entries, isAlpha) {
@@ -68,7 +68,7 @@ func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.Manage
 	return translated.merged()
 }
 
-// managedFieldsInV1alpha1 returns entries with those of v1beta1 translated to
+// managedFieldsInV1alpha1 returns entries with v1beta1's translated to
 // v1alpha1. Paths that it lacks are kept, so that nothing is lost when a client
 // sends them back. The given slice is not changed.
 func managedFieldsInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
@@ -87,26 +87,26 @@ func managedFieldsInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.Manag
 }
 
 const (
-	// fieldSets is the number of translated sets that are kept. Managers that make many
+	// fieldSets is the number of cached translated sets. Managers that create many
 	// objects set the same fields in all of them.
 	fieldSets = 256
-	// maxFieldSet is the size of the largest set that is kept, in bytes.
+	// maxFieldSet is the size of the largest cached set, in bytes.
 	maxFieldSet = 8 << 10
 )
 
-// inV1alpha1 are translated sets, by the hash of what they were. Decoding them takes longer than all else that the
-// conversion of a list does.
+// inV1alpha1 caches translated sets, by the hash of the originals. Decoding them takes longer than all other steps
+// of converting a list.
 var inV1alpha1 = lru.New(fieldSets)
 
-// hashSeed makes hashes unpredictable: whom one set is shared with is not for a client to decide.
+// hashSeed makes hashes unpredictable: a client must not be able to cause collisions.
 var hashSeed = maphash.MakeSeed()
 
 // translatedSet is a set of fields in both versions. It has memory of its own.
 // +k8s:openapi-gen=false
 type translatedSet struct{ from, to *metav1.FieldsV1 }
 
-// fieldsInV1alpha1 returns a set of fields of v1beta1 with the paths of v1alpha1. One that
-// cannot be read is returned as it is.
+// fieldsInV1alpha1 returns a set of fields of v1beta1 with the paths of v1alpha1. An
+// unreadable one is returned unchanged.
 func fieldsInV1alpha1(fields *metav1.FieldsV1) *metav1.FieldsV1 {
 	raw := fields.GetRawBytes()
 	hash := maphash.Bytes(hashSeed, raw)
@@ -155,18 +155,18 @@ func WithManagersOf(entries, old []metav1.ManagedFieldsEntry,
 	return all.merged()
 }
 
-// managers are entries, found by what tells them apart: a client may send many, and all
-// of one manager.
+// managers are entries, indexed by their identity: a client may send many entries of
+// one manager.
 // +k8s:openapi-gen=false
 type managers struct {
 	entries []metav1.ManagedFieldsEntry
 	first   map[manager]int
-	// sets are the fields of entries that are to be encoded, by their index. Each set is
-	// decoded once, and all of one entry are merged and encoded at the end.
+	// sets are the fields of entries to encode, by their index. Each set is decoded
+	// once, and all of one entry are merged and encoded at the end.
 	sets map[int][]*fieldpath.Set
 }
 
-// manager is what tells entries apart.
+// manager is the identity of an entry.
 // +k8s:openapi-gen=false
 type manager struct {
 	name, apiVersion, subresource string
@@ -187,8 +187,8 @@ func newManagers(entries []metav1.ManagedFieldsEntry) *managers {
 	return m
 }
 
-// add appends entry, or merges it into that of the same manager. fields are those of the entry,
-// nil for those that it has encoded.
+// add appends entry, or merges it into the entry of the same manager. fields are the fields of
+// the entry, nil for its encoded ones.
 func (m *managers) add(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
 	i, found := m.first[managerOf(&entry)]
 	if !found {
@@ -227,7 +227,7 @@ func (m *managers) append(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set
 	}
 }
 
-// merged returns the entries with all that was added.
+// merged returns the entries with all added fields.
 func (m *managers) merged() []metav1.ManagedFieldsEntry {
 	for i, sets := range m.sets {
 		setFields(&m.entries[i], union(sets))
@@ -235,7 +235,8 @@ func (m *managers) merged() []metav1.ManagedFieldsEntry {
 	return m.entries
 }
 
-// union merges sets in pairs: to merge one after the other would copy the largest once for each of them.
+// union merges sets in pairs: merging one after the other would copy the largest once for each
+// of them.
 func union(sets []*fieldpath.Set) *fieldpath.Set {
 	if len(sets) == 1 {
 		return sets[0]

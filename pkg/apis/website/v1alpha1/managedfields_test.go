@@ -71,7 +71,7 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 			want: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1beta1", betaSpec),
 				owner("b", "v1beta1", betaSpec, of("scale"))},
 		},
-		"what cannot be read": {
+		"unreadable": {
 			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{`), {APIVersion: alphaVersion}},
 			want:  []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{`), {APIVersion: alphaVersion}},
 		},
@@ -89,7 +89,7 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsThereAndBack: a client of v1alpha1 that sends back what it has read
+// TestManagedFieldsThereAndBack: a client of v1alpha1 that writes back a Website
 // changes no owner, not even of fields that it does not know.
 func TestManagedFieldsThereAndBack(t *testing.T) {
 	stored := []metav1.ManagedFieldsEntry{
@@ -111,8 +111,8 @@ func TestManagedFieldsThereAndBack(t *testing.T) {
 	}
 }
 
-// TestFieldSetsAreNotShared: a set that is kept is translated once, but no two objects
-// share the result.
+// TestFieldSetsAreNotShared: a cached set is translated once, but no two objects share
+// the result.
 func TestFieldSetsAreNotShared(t *testing.T) {
 	const beta, alpha = `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`, `{"f:spec":{"f:gitRepo":{}}}`
 	for range 3 {
@@ -120,15 +120,15 @@ func TestFieldSetsAreNotShared(t *testing.T) {
 		if got.GetRawString() != alpha {
 			t.Errorf("got %s, want %s", got.GetRawString(), alpha)
 		}
-		// It writes into the memory that is there.
+		// Unmarshal writes into the existing memory.
 		if err := json.Unmarshal([]byte(`{"f:another":{}}`), got); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestManagedFieldsOfOneManager: a client may send many entries of one manager. What they take is the sum
-// of what each takes.
+// TestManagedFieldsOfOneManager: a client may send many entries of one manager. Their total cost is the
+// sum of their costs.
 func TestManagedFieldsOfOneManager(t *testing.T) {
 	var large strings.Builder
 	large.WriteString(`{"f:x":{`)
@@ -160,7 +160,7 @@ func TestManagedFieldsOfOneManager(t *testing.T) {
 	}
 }
 
-// TestUnreadableManagedFields: an entry that cannot be read stays, and is read no more than twice.
+// TestUnreadableManagedFields: an unreadable entry stays, and is parsed no more than twice.
 func TestUnreadableManagedFields(t *testing.T) {
 	broken := owner("a", "v1beta1", `{"f:x":{`+strings.Repeat(`"f:m":{},`, 2000))
 	given := []metav1.ManagedFieldsEntry{owner("b", "v1alpha1", `{"f:z":{}}`), broken}

@@ -7,8 +7,8 @@ import (
 )
 
 // addFieldLabelConversions registers the field selectors of this version and
-// translates them to those of the internal version. The fields of the status can be
-// selected although the frozen types lack them.
+// translates them to the internal version. The fields of the status can be selected
+// although the frozen types lack them.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Website"),
 		func(label, value string) (string, string, error) {

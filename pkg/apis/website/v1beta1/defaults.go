@@ -25,7 +25,7 @@ func SetDefaults_WebsiteResources(resources *WebsiteResources) {
 	}
 }
 
-// SetDefaults_WebsiteStorage rounds the limit up to bytes, of which a volume has no parts.
+// SetDefaults_WebsiteStorage rounds the limit up to whole bytes.
 func SetDefaults_WebsiteStorage(storage *WebsiteStorage) {
 	if storage.SizeLimit != nil {
 		storage.SizeLimit.RoundUp(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestQuantitiesAreRounded: as Kubernetes rounds those of pods.
+// TestQuantitiesAreRounded: they are rounded as Kubernetes rounds the quantities of pods.
 func TestQuantitiesAreRounded(t *testing.T) {
 	tests := map[string]string{"500u": "1m", "1n": "1m", "1500u": "2m", "1m": "1m", "0": "0", "2": "2",
 		"64Mi": "64Mi", "1.5": "1500m"}
@@ -30,7 +30,7 @@ func TestQuantitiesAreRounded(t *testing.T) {
 	}
 }
 
-// TestDiskIsRounded: to bytes.
+// TestDiskIsRounded: it is rounded to whole bytes.
 func TestDiskIsRounded(t *testing.T) {
 	for given, want := range map[string]string{"2Gi": "2Gi", "100000000.5": "100000001", "1024Mi": "1Gi",
 		"1500M": "1500M"} {
@@ -43,11 +43,12 @@ func TestDiskIsRounded(t *testing.T) {
 	}
 	w := &v1beta1.Website{}
 	if v1beta1.SetObjectDefaults_Website(w); w.Spec.Storage.SizeLimit != nil {
-		t.Errorf("the default is %s, want none: it is that of the controller", w.Spec.Storage.SizeLimit)
+		t.Errorf("the default is %s, want none: the controller has it", w.Spec.Storage.SizeLimit)
 	}
 }
 
-// TestConstantDefaults: none depends on another field, so that a replacement and a patch get the same.
+// TestConstantDefaults: no default depends on another field, so that a replacement and a patch get
+// the same.
 func TestConstantDefaults(t *testing.T) {
 	w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{
 		Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{}},

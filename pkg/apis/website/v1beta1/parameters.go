@@ -1,7 +1,7 @@
 package v1beta1
 
-// OpenAPI takes the descriptions of query parameters from here, and those of fields from
-// the types.
+// OpenAPI takes the descriptions of query parameters from here, and other descriptions
+// from the types.
 
 // SwaggerDoc describes the query parameters of the subresource sync.
 func (WebsiteSyncOptions) SwaggerDoc() map[string]string {

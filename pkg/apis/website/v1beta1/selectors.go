@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addFieldLabelConversions registers the field selectors of this version, whose
-// names are those of the internal version.
+// addFieldLabelConversions registers the field selectors of this version, which
+// have the same names in the internal version.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Website"),
 		func(label, value string) (string, string, error) {

@@ -23,8 +23,8 @@ func ValidateRollback(rollback *website.WebsiteRollback) field.ErrorList {
 	return validateCommit(*rollback.Commit, field.NewPath("commit"))
 }
 
-// validateSync checks the requests to fetch the repository at once. Ids that decreased
-// would have a client take a later request for its own.
+// validateSync checks the requests to fetch the repository at once. With decreasing
+// ids, a client would take a later request for its own.
 func validateSync(sync, old *website.WebsiteSyncStatus, path *field.Path) field.ErrorList {
 	if sync == nil {
 		return nil

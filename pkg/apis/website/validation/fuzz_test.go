@@ -9,9 +9,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// FuzzValidateWebsite checks the promise that the builders of git's command
-// line and nginx's configuration rest on: nothing that is accepted begins with
-// a dash, contains a control character, or has a meaning to nginx.
+// FuzzValidateWebsite checks the guarantee on which the builders of git's
+// command line and nginx's configuration rely: no accepted value begins with a
+// dash, contains a control character, or has a meaning to nginx.
 func FuzzValidateWebsite(f *testing.F) {
 	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/",
 		"X-Frame-Options", "DENY")
@@ -30,12 +30,12 @@ func FuzzValidateWebsite(f *testing.F) {
 	f.Add("", "", "", "", "", "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName,
 		headerValue string) {
-		// One at a time, so that a bad value does not hide what another does.
+		// Only one member is set at a time, so that a bad value does not hide the effect of another.
 		type member struct {
 			name, value string
 			set         func(*website.Website)
 			nginx       bool
-			// decoded is a path that is written into the configuration without its percent-encoding.
+			// decoded is set for a path that is written into the configuration without its percent-encoding.
 			decoded bool
 		}
 		members := []member{

@@ -10,7 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// validateGitSource checks what differs from old, which is nil on creation and for a source of another kind.
+// validateGitSource checks the fields that differ from old, which is nil on creation and for a
+// source of another kind.
 func validateGitSource(git, old *website.GitSource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	creating := old == nil
@@ -40,8 +41,8 @@ func validateGitSource(git, old *website.GitSource, path *field.Path) field.Erro
 	return errs
 }
 
-// transport contains the fields that decide whether credentials are required or
-// forbidden.
+// transport contains the fields that determine whether credentials are required
+// or forbidden.
 type transport struct {
 	Repository string
 	SecretRef  *website.SecretReference
@@ -51,7 +52,7 @@ func transportOf(git *website.GitSource) transport {
 	return transport{Repository: git.Repository, SecretRef: git.SecretRef}
 }
 
-// validateTransport checks that there are credentials for ssh, and that none are
+// validateTransport checks that ssh has credentials, and that none are
 // sent unencrypted.
 func validateTransport(git *website.GitSource, path *field.Path) field.ErrorList {
 	switch {
@@ -65,7 +66,7 @@ func validateTransport(git *website.GitSource, path *field.Path) field.ErrorList
 	return nil
 }
 
-// credentialUse contains the fields that decide where credentials are sent.
+// credentialUse contains the fields that determine where credentials are sent.
 type credentialUse struct {
 	transport
 	Submodules website.SubmodulePolicy
@@ -88,7 +89,7 @@ func validateCredentialScope(git *website.GitSource, path *field.Path) field.Err
 		"must be Host to fetch submodules with a key for ssh, which cannot be limited to one repository")}
 }
 
-// caUse contains the fields that decide whether a bundle of CA certificates is used.
+// caUse contains the fields that determine whether a bundle of CA certificates is used.
 type caUse struct {
 	Repository string
 	CARef      *website.CAReference

@@ -13,10 +13,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// wildcard is the label that stands for any name.
+// wildcard is the label that matches any name.
 const wildcard = "*."
 
-// hostUse is what the rules about hosts depend on.
+// hostUse contains the inputs of the rules about hosts.
 type hostUse struct {
 	Hosts   []website.WebsiteHost
 	Routing website.WebsiteRouting
@@ -57,7 +57,7 @@ func validateNoHosts(use hostUse, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateRoles checks that each redirect leads to one host.
+// validateRoles checks that each redirect has exactly one target host.
 func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	canonical := ""
@@ -85,7 +85,8 @@ func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// validateParentRefs checks that the certificate is that of the listeners, and that no parent is named twice.
+// validateParentRefs checks that the certificate comes from the listeners, and that no parent is
+// named twice.
 func validateParentRefs(use hostUse, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	hasOwnCertificate := use.TLS != nil && use.TLS.Mode != website.TLSModeListener
@@ -104,13 +105,14 @@ func validateParentRefs(use hostUse, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateIssuer checks the kind, of which cert-manager knows more than this server.
+// validateIssuer checks the kind only syntactically, as cert-manager has more kinds than this
+// server knows.
 func validateIssuer(tls *website.WebsiteTLS, path *field.Path) field.ErrorList {
 	if tls == nil || tls.IssuerRef == nil {
 		return nil
 	}
 	kind := tls.IssuerRef.Kind
-	// It is a kind if it is a label in lower case. The type declares the longest one.
+	// A kind is a label in lower case. The type declares its maximum length.
 	if kind == "" || len(kind) > utilvalidation.DNS1035LabelMaxLength {
 		return nil
 	}
@@ -158,7 +160,7 @@ func validateLabels(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateHostStatuses checks what was observed of hosts.
+// validateHostStatuses checks the observed states of hosts.
 func validateHostStatuses(hosts, old []website.WebsiteHostStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	former := map[string][]metav1.Condition{}

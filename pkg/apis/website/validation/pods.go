@@ -54,7 +54,8 @@ func validateQuantities(quantities corev1.ResourceList, path *field.Path) field.
 	return errs
 }
 
-// The limits of the volume of a pod. A share of the smallest is for git, and for the release that is being replaced.
+// The volume of a pod has these limits. A share of the smallest is for git, and for the release
+// that is being replaced.
 var minSizeLimit, maxSizeLimit = resource.MustParse("64Mi"), resource.MustParse("16Ti")
 
 func validateSizeLimit(limit *resource.Quantity, path *field.Path) field.ErrorList {

@@ -38,7 +38,7 @@ func validateNoPreviews(w *website.Website, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, "must not be set for a preview: a Website controls this one")}
 }
 
-// validatePreviewStatuses checks what was observed of branches.
+// validatePreviewStatuses checks the observed states of branches.
 func validatePreviewStatuses(previews []website.WebsitePreviewStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range previews {

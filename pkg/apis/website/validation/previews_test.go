@@ -34,7 +34,7 @@ func TestValidatePreviews(t *testing.T) {
 	}
 }
 
-// TestValidateDomain: its labels are those of hosts.
+// TestValidateDomain: the domain has the same rules for labels as hosts.
 func TestValidateDomain(t *testing.T) {
 	path := field.NewPath("spec", "previews")
 	for domain, want := range map[string]int{"": 0, "preview.example.com": 0,
@@ -46,7 +46,7 @@ func TestValidateDomain(t *testing.T) {
 	}
 }
 
-// TestNoPreviewsOfPreviews: whoever sets the owner.
+// TestNoPreviewsOfPreviews: a preview has no previews, whichever client sets the owner.
 func TestNoPreviewsOfPreviews(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "shop",
 		UID: "u", Controller: ptr.To(true)}
@@ -77,7 +77,7 @@ func TestValidatePreviewStatuses(t *testing.T) {
 	}
 }
 
-// FuzzBranches: a branch that may have a preview is one that a Website may follow.
+// FuzzBranches: a Website may follow every branch that may have a preview.
 func FuzzBranches(f *testing.F) {
 	for _, seed := range []string{"main", "feature/a", "-a", "a..b", "a.lock/b", "@", "a/", "ä", "a.", ".a", "a//b", "日本",
 		"a b", "a\u202eb", "a\xff"} {

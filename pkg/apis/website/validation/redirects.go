@@ -26,7 +26,7 @@ var statusCodes = []int32{defaultStatusCode, 302, 303, 307, 308}
 var (
 	// placeholder is a segment that other servers replace.
 	placeholder = regexp.MustCompile(`/:[A-Za-z][A-Za-z0-9_]*`)
-	// splat stands for what '*' matches.
+	// splat is replaced by the part that '*' matches.
 	splat = regexp.MustCompile(`:splat([A-Za-z0-9_]?)`)
 	// authority is the beginning of a URL up to its path, query string or fragment.
 	authority = regexp.MustCompile(`^[A-Za-z]+://[^/?#]*`)
@@ -92,7 +92,7 @@ func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorL
 	return errs
 }
 
-// decoded returns a target as paths are compared.
+// decoded returns a target in the form in which paths are compared.
 func decoded(target string) string {
 	if path, err := url.PathUnescape(target); err == nil {
 		return path

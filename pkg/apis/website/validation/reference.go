@@ -44,7 +44,7 @@ func validateReference(ref *website.GitReference, path *field.Path) field.ErrorL
 	return errs
 }
 
-// validateShortName checks the name of a branch or tag, to which git is given the prefix.
+// validateShortName checks the name of a branch or tag, which is passed to git with its prefix.
 func validateShortName(name, prefix string, path *field.Path) field.ErrorList {
 	if strings.HasPrefix(name, prefix) {
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must not begin with %q: write the rest only", prefix))}
@@ -60,7 +60,7 @@ func validateRefName(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateOptionalCommit is as validateCommit, for fields that may be empty.
+// validateOptionalCommit is like validateCommit, for fields that may be empty.
 func validateOptionalCommit(commit string, path *field.Path) field.ErrorList {
 	if commit == "" {
 		return nil

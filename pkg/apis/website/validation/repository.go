@@ -18,8 +18,8 @@ const maxRepositoryLength = 2048
 // The repository is an argument of git, so only characters of URLs are allowed,
 // and nothing that git, ssh or a shell could interpret as an option or a command.
 var (
-	// urlCharacters are those of RFC 3986, section 2, without quotes and those
-	// with an error message of their own.
+	// urlCharacters are the characters of RFC 3986, section 2, without quotes and
+	// without characters that have an error message of their own.
 	urlCharacters = regexp.MustCompile(`^[A-Za-z0-9._~:/\[\]@!&()*+,;=%-]+$`)
 	// scpAddress is git's user@host:path form. No part may begin with '-', which
 	// ssh interprets as an option.
@@ -31,14 +31,14 @@ var (
 	// sshUser is the user part of an ssh URL.
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 	// pageOfRepository matches the host and path of a page of a directory, file or commit up to its kind. Other servers
-	// may have repositories of such names, except GitLab, where '-' is none.
+	// may have repositories of such names, except GitLab, where '-' is invalid.
 	pageOfRepository = regexp.MustCompile(`^github\.com/[^/]+/[^/]+(/(?:tree|blob|commit)/)` +
 		`|^(?:codeberg|bitbucket)\.org/[^/]+/[^/]+(/src/)|^[^/]+/.+(/-/(?:tree|blob|commit)/)`)
 	// schemePrefix is the beginning of a URL, with or without its scheme.
 	schemePrefix = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:)?//`)
 )
 
-// tokenMarker is the password with which GitHub takes the user name for a token.
+// tokenMarker is the password with which GitHub treats the user name as a token.
 const tokenMarker = "x-oauth-basic"
 
 const repositoryForms = "must be an https://, http:// or ssh:// URL, or user@host:path"

@@ -145,7 +145,7 @@ func TestRepositoryErrorHidesCredentials(t *testing.T) {
 	tests := map[string]struct {
 		address string
 		want    string
-		// goodTarget is for what is refused as a repository only.
+		// goodTarget is set for addresses that are rejected as a repository only.
 		goodTarget bool
 	}{
 		"password":        {address: "https://user:secret@h/x", want: "https://user:xxxxx@h/x"},

@@ -27,7 +27,7 @@ func validateService(service, old *website.WebsiteService, path *field.Path) fie
 	return append(errs, validateServiceAnnotations(service.Annotations, path.Child("annotations"))...)
 }
 
-// validateLoadBalancerClass has the rules of Services, which would be rejected later.
+// validateLoadBalancerClass applies the rules of Services, which would be rejected later.
 func validateLoadBalancerClass(service, old *website.WebsiteService, path *field.Path) field.ErrorList {
 	class := service.LoadBalancerClass
 	switch {

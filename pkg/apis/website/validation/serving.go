@@ -37,7 +37,7 @@ var rejectedHeaders = sets.New(
 	"accept-ranges", "allow", "date", "etag", "last-modified", "location", "server", "website-commit",
 )
 
-// validateServing checks what differs from old.
+// validateServing checks the fields that differ from old.
 func validateServing(serving, old *website.WebsiteServing, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if serving.Index != old.Index && !fileName.MatchString(serving.Index) && serving.Index != "" {
@@ -51,7 +51,8 @@ func validateServing(serving, old *website.WebsiteServing, path *field.Path) fie
 	return append(errs, validateHeaders(serving.Headers, old.Headers, path.Child("headers"))...)
 }
 
-// maxPath is the number of characters of a path that its type declares. Longer ones are rejected by it alone.
+// maxPath is the maximum length of a path, in characters, that its type declares. Longer ones are
+// rejected by the type only.
 const maxPath = 1024
 
 func isTooLong(path string) bool { return utf8.RuneCountInString(path) > maxPath }

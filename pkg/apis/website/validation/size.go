@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// MaxBytes is the maximum size of a Website as it is stored, without its status: that of all annotations (256 KiB), of
-	// the spec and of the small parts, and as much again as the latter for managed fields. API servers keep at least the
-	// last hundred versions in memory. With the status, it is below the limit of a request to etcd (1.5 MiB).
+	// MaxBytes is the maximum size of a stored Website without its status: the limits of all annotations (256 KiB), of
+	// the spec and of the small parts, and as much again as the small parts for managed fields. API servers keep at
+	// least the last hundred versions in memory. With the status, it is below the limit of a request to etcd (1.5 MiB).
 	MaxBytes = 512 << 10
-	// maxSpecBytes is the maximum size of a spec as JSON of v1beta1, as countedSpec has it. "kubectl apply" keeps the
-	// manifest in an annotation, and all annotations together may have 256 KiB. The nginx configuration fits into a
-	// ConfigMap (1 MiB).
+	// maxSpecBytes is the maximum size of a spec as JSON of v1beta1, in the form of countedSpec. "kubectl apply"
+	// keeps the manifest in an annotation, and all annotations together may have 256 KiB. The nginx configuration
+	// fits into a ConfigMap (1 MiB).
 	maxSpecBytes = 128 << 10
 	// MaxStatusBytes is the maximum size of a status as JSON of v1beta1, as StatusSize counts it, and maxMessageBytes
-	// that of the message of a condition.
+	// the maximum size of the message of a condition.
 	MaxStatusBytes, maxMessageBytes = 256 << 10, 4 << 10
 	// maxSmallPartsBytes is the maximum size, as JSON, of labels, finalizers and owner
 	// references together, and of scheduling and resources together. In memory, such
 	// short elements take a multiple of it.
 	maxSmallPartsBytes = 64 << 10
-	// MaxOwnerReferences, MaxManagedFields, maxFinalizers and maxAnnotations are the maximum numbers of them: patches,
-	// server-side apply and admission take time with the square of it.
+	// MaxOwnerReferences, MaxManagedFields, maxFinalizers and maxAnnotations are maximum numbers: the time of patches,
+	// server-side apply and admission grows with their square.
 	MaxOwnerReferences, MaxManagedFields, maxFinalizers, maxAnnotations = 128, 256, 128, 1000
 	// maxEntryBytes is more than the entry of managed fields of a client that removes a finalizer.
 	maxEntryBytes = 4 << 10
@@ -46,9 +46,9 @@ func EncodedSize(w *website.Website) int {
 	return beta.Size()
 }
 
-// validateObjectSize checks the size of a Website, and how many of some parts it has, unless old, which is nil on
-// creation, has as much. A client that removes a finalizer may add its entry of managed fields: an object that is
-// stored can always be deleted.
+// validateObjectSize checks the size of a Website, and the numbers of some parts, unless old, which is nil on
+// creation, has as much. A client that removes a finalizer may add its entry of managed fields: a stored object
+// can always be deleted.
 func validateObjectSize(w, old *website.Website) field.ErrorList {
 	var errs field.ErrorList
 	addedEntries, addedBytes := 0, 0
@@ -92,7 +92,7 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 	return errs
 }
 
-// validateSize checks the size of spec against that of old, which is nil on creation.
+// validateSize checks the size of spec against old's, which is nil on creation.
 func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
 	parts := func(spec *website.WebsiteSpec) (int, []part) {
 		counted := countedSpec(spec)
@@ -107,8 +107,8 @@ func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	return validateParts("the spec", maxSpecBytes, spec, old, path, parts)
 }
 
-// countedSpec returns what is limited of a spec: without the default status codes of redirects, and without what is
-// small, and changed when it has to be possible: a rollback, suspending and scaling.
+// countedSpec returns the limited part of a spec: without the default status codes of redirects, and without small
+// fields that must always be changeable: for a rollback, suspending and scaling.
 func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
 	var counted v1beta1.WebsiteSpec
 	if err := v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(spec, &counted, nil); err != nil {
@@ -125,7 +125,7 @@ func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
 	return &counted
 }
 
-// validateStatusSize checks the size of status against that of old.
+// validateStatusSize checks the size of status against old's.
 func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
 	if StatusFits(betaStatus(status)) {
 		return nil
@@ -143,18 +143,17 @@ func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) fi
 	return validateParts("the status", MaxStatusBytes, status, old, path, parts)
 }
 
-// maxGrowth is more than the size of a status as JSON is times its size as protobuf.
+// maxGrowth is an upper bound of the ratio between the sizes of a status as JSON and as protobuf.
 const maxGrowth = 16
 
-// StatusFits reports whether a status is within MaxStatusBytes. Most are by far: to encode each as JSON would take
-// longer
-// than to compute it.
+// StatusFits reports whether a status is within MaxStatusBytes. Most are far below: encoding each as JSON would
+// take longer than computing it.
 func StatusFits(status *v1beta1.WebsiteStatus) bool {
 	return maxGrowth*status.Size() <= MaxStatusBytes || StatusSize(status) <= MaxStatusBytes
 }
 
-// StatusSize is the size of a status as JSON, without sync: that is small, and a request to sync must not be rejected
-// for the size of the rest.
+// StatusSize returns the size of a status as JSON, without sync: that is small, and a request to sync must not be
+// rejected for the size of the rest.
 func StatusSize(status *v1beta1.WebsiteStatus) int {
 	counted := *status
 	counted.Sync = nil
@@ -186,15 +185,15 @@ func validateMessages(conditions, old []metav1.Condition, path *field.Path) fiel
 	return errs
 }
 
-// part is a list or map that may take most of a spec or status.
+// part is a list or map that can be the largest part of a spec or status.
 type part struct {
 	path  *field.Path
 	value any
 }
 
-// validateParts checks the size of a spec or status, of which sizeAndParts returns the size and the largest parts. The
-// error is at the part that takes most of it. One that was stored with more, which is old, may be changed if it does
-// not grow, or if that part does not.
+// validateParts checks the size of a spec or status; sizeAndParts returns the size and the largest parts. The error
+// is at the largest part. A stored object above the limit, old, may be changed if its size, or the size of that part,
+// does not grow.
 func validateParts[T any](
 	what string, limit int, value, old *T, path *field.Path, sizeAndParts func(*T) (int, []part),
 ) field.ErrorList {
@@ -224,7 +223,7 @@ func validateParts[T any](
 	return field.ErrorList{err}
 }
 
-// jsonSize returns the size of value as JSON, with the escapes that are necessary.
+// jsonSize returns the size of value as JSON, with the necessary escapes.
 func jsonSize(value any) int {
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)

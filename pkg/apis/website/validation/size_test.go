@@ -69,8 +69,8 @@ func TestObjectSize(t *testing.T) {
 	}
 }
 
-// TestNumbersMayShrink: a Website that was stored with more than there may be can be changed, and may lose some, but
-// gets no more.
+// TestNumbersMayShrink: a Website that was stored above a maximum number can be changed, and may lose some elements,
+// but not gain any.
 func TestNumbersMayShrink(t *testing.T) {
 	of := func(n int) *website.Website {
 		return &website.Website{ObjectMeta: metav1.ObjectMeta{Finalizers: make([]string, maxFinalizers+n),
@@ -84,7 +84,8 @@ func TestNumbersMayShrink(t *testing.T) {
 	}
 }
 
-// TestFinalizersCanBeRemoved: whoever removes a finalizer of the largest object is recorded as its manager.
+// TestFinalizersCanBeRemoved: the client that removes a finalizer of the largest object is recorded
+// as its manager.
 func TestFinalizersCanBeRemoved(t *testing.T) {
 	entry := func(size int) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", size))}
@@ -114,7 +115,7 @@ func TestFinalizersCanBeRemoved(t *testing.T) {
 	}
 }
 
-// TestLargerStoredWebsites: what was stored under older rules can be changed if it does not grow.
+// TestLargerStoredWebsites: a Website stored under older rules can be changed if it does not grow.
 func TestLargerStoredWebsites(t *testing.T) {
 	stored := newWebsite(func(w *website.Website) {
 		w.Finalizers = []string{"example.com/a"}
@@ -181,7 +182,8 @@ func TestLargerStoredWebsites(t *testing.T) {
 	}
 }
 
-// TestMaxGrowth: what takes the most as JSON, for its size as protobuf, takes less than StatusFits assumes.
+// TestMaxGrowth: the status with the highest ratio of JSON to protobuf stays below the bound
+// of StatusFits.
 func TestMaxGrowth(t *testing.T) {
 	zero := metav1.Time{}
 	for name, status := range map[string]v1beta1.WebsiteStatus{

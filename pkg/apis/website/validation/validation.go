@@ -17,7 +17,7 @@ import (
 // ValidateWebsite checks a new Website.
 func ValidateWebsite(w *website.Website) field.ErrorList {
 	metadata := field.NewPath("metadata")
-	// The name becomes a label value of every child, hence a label and not a subdomain.
+	// The name becomes a label value of every child, so it is a label and not a subdomain.
 	errs := apivalidation.ValidateObjectMeta(&w.ObjectMeta, true, apivalidation.NameIsDNSLabel, metadata)
 	errs = append(errs, validateAnnotations(w.Annotations, metadata.Child("annotations"))...)
 	errs = append(errs, validateObjectSize(w, nil)...)
@@ -60,7 +60,7 @@ func validateAnnotations(annotations map[string]string, path *field.Path) field.
 		"only supported in v1alpha1: set the fields that it contains instead")}
 }
 
-// validateSpec checks what differs from old, which is nil on creation.
+// validateSpec checks the fields that differ from old, which is nil on creation.
 func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	creating := old == nil
@@ -123,11 +123,11 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	return errs
 }
 
-// validateDeploymentName checks the name of a new Deployment. The name of the Website is its default, and the path of
-// the error is then that of the field that the user has set.
+// validateDeploymentName checks the name of a new Deployment. The name of the Website is its default, and the error
+// then has the path of the field that the user has set.
 func validateDeploymentName(w *website.Website, path *field.Path) field.ErrorList {
 	name := w.Spec.DeploymentName
-	// The limit of 63 characters would only repeat that of the type.
+	// The limit of 63 characters would only repeat the type's limit.
 	if name == "" || len(name) > utilvalidation.DNS1035LabelMaxLength {
 		return nil
 	}
@@ -143,7 +143,7 @@ func validateDeploymentName(w *website.Website, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// validateStatus checks what differs from old.
+// validateStatus checks the fields that differ from old.
 func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
 	errs := validateStatusSize(status, old, path)
 	if status.Commit != old.Commit {

@@ -137,7 +137,7 @@ func TestValidateWebsite(t *testing.T) {
 }
 
 // TestValidateWebsiteUpdate starts from an old Website that breaks every rule:
-// what is left as it is must not stop a change elsewhere.
+// unchanged values must not block a change of other fields.
 func TestValidateWebsiteUpdate(t *testing.T) {
 	stale := func(w *website.Website) {
 		w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"}
@@ -257,7 +257,7 @@ func TestValidateWebsiteStatusUpdate(t *testing.T) {
 		"condition without reason": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now()},
 		}}, want: []string{"status.conditions[0].reason: Required value"}},
-		"what was wrong before stays": {
+		"unchanged mistakes stay": {
 			old: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
 				Conditions: []metav1.Condition{{}}},
 			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
