@@ -43,17 +43,23 @@ func TestManual(t *testing.T) {
 					continue
 				}
 				ran++
-				shell := exec.CommandContext(t.Context(), "sh", "-c", words.Replace(command))
-				shell.Env = append(os.Environ(), "KUBECONFIG="+framework.Cluster.Kubeconfig(),
-					fmt.Sprintf("PATH=%s:%s", filepath.Dir(framework.Cluster.KubectlPath()), os.Getenv("PATH")))
-				output, err := shell.CombinedOutput()
-				if err != nil || strings.Contains(string(output), "NotFound") {
-					t.Errorf("%s: %v\n%s", command, err, output)
-				}
+				runAsPrinted(t, words.Replace(command))
 			}
 			if ran < least {
 				t.Errorf("only %d commands were run, want %d", ran, least)
 			}
 		})
+	}
+}
+
+// runAsPrinted runs a command of a page in a shell, as the administrator.
+func runAsPrinted(t *testing.T, command string) {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+	shell.Env = append(os.Environ(), "KUBECONFIG="+framework.Cluster.Kubeconfig(),
+		fmt.Sprintf("PATH=%s:%s", filepath.Dir(framework.Cluster.KubectlPath()), os.Getenv("PATH")))
+	output, err := shell.CombinedOutput()
+	if err != nil || strings.Contains(string(output), "NotFound") {
+		t.Errorf("%s: %v\n%s", command, err, output)
 	}
 }
