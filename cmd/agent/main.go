@@ -22,13 +22,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/traffic"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
 const usage = `website-agent publishes a git repository. It runs in the pods of Websites.
 
 Usage:
-  website-agent install PATH
+  website-agent install PATH [ACCESS-LOG]
   website-agent run [flags]
   website-agent version
 
@@ -57,13 +58,15 @@ func command(args []string) error {
 	switch {
 	case name == "install" && len(args) == 1:
 		return agent.Install(args[0])
+	case name == "install" && len(args) == 2:
+		return errors.Join(agent.Install(args[0]), traffic.Create(args[1]))
 	case name == "run":
 		return run(args)
 	case name == "version":
 		fmt.Println(version.String())
 		return nil
 	default:
-		return errors.New("use: website-agent install PATH, or: website-agent run --help")
+		return errors.New("use: website-agent install PATH [ACCESS-LOG], or: website-agent run --help")
 	}
 }
 
@@ -71,6 +74,7 @@ func command(args []string) error {
 type options struct {
 	agent.Config
 	listen, statusListen string
+	accessLog            string
 	access               access.Keeper
 	store                release.Store
 }
@@ -128,6 +132,8 @@ func parse(args []string) (*options, error) {
 		"the `directory` with the keys of the Secret whose users may read the site, all others being rejected")
 	flags.StringVar(&o.access.File, "access-file", "",
 		"the `file` of these users that nginx reads; required with --access-secret")
+	flags.StringVar(&o.accessLog, "access-log", "",
+		"the `file` in which nginx logs requests for the metrics; if empty, requests are not counted")
 	flags.StringVar(&o.listen, "listen", "", "the `address` to serve /metrics at")
 	flags.StringVar(&o.statusListen, "status-listen", "",
 		"the `address` to serve /metrics and /status at, for other containers of the pod")
@@ -168,6 +174,12 @@ func run(args []string) error {
 		o.Git.Room, o.Git.MaxFiles = o.store.Room, o.store.MaxFiles()
 	}
 	o.Spread(rand.Float64())
+	if o.accessLog != "" {
+		// The site is more than its metrics.
+		if o.Traffic, err = traffic.Open(o.accessLog); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to count requests, so their metrics are missing")
+		}
+	}
 	a, err := agent.New(o.Config)
 	if err != nil {
 		return err
@@ -175,7 +187,7 @@ func run(args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
-	errs := make(chan error, 3)
+	errs := make(chan error, 4)
 	start := func(function func() error) {
 		running.Go(func() {
 			// The first component that ends stops the others.
@@ -187,6 +199,9 @@ func run(args []string) error {
 		if address != "" {
 			start(func() error { return agent.Serve(ctx, address, handler) })
 		}
+	}
+	if o.Traffic != nil {
+		start(func() error { return o.Traffic.Run(ctx) })
 	}
 	start(func() error { return a.Run(ctx) })
 	running.Wait()

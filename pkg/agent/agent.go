@@ -17,6 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/traffic"
 )
 
 // PodUIDVariable is the environment variable with the UID of the pod.
@@ -37,6 +38,8 @@ type Config struct {
 	ConfigDir string
 	// Access has nginx admit the users of a Secret only; nil if everyone may read the site.
 	Access *access.Keeper
+	// Traffic has the metrics of requests to nginx; nil if they are not counted.
+	Traffic *traffic.Counter
 	// PodUID is the UID of the pod, for which requests are signed.
 	PodUID string
 	// TerminationLog is where the kubelet reads why a container has ended, if it exists.

@@ -48,9 +48,15 @@ func (a *Agent) Handler() http.Handler {
 // MetricsHandler serves /metrics. They name neither commits nor branches, so more clients may read them than /status.
 func (a *Agent) MetricsHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		a.writeMetrics(w)
+		if a.Traffic == nil {
+			return
+		}
+		if err := a.Traffic.WriteMetrics(w); err != nil {
+			klog.FromContext(r.Context()).Error(err, "Failed to count requests")
+		}
 	})
 	return mux
 }

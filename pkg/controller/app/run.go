@@ -110,8 +110,9 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 		Recorder: recorder,
 		Installation: resources.Installation{
 			Nginx: o.NginxImage, GitSync: o.GitSyncImage, Agent: o.AgentImage, PullSecrets: o.ImagePullSecrets,
-			PlatformUserIDs: o.PlatformUserIDs,
-			Proxy:           resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
+			PlatformUserIDs: o.PlatformUserIDs, AccessLogFormat: resources.AccessLogFormat(o.AccessLogFormat),
+			TrustedProxies: o.TrustedProxies,
+			Proxy:          resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
 		},
 		Keys: agentkeys.New(
 			agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/controller/images"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 const (
@@ -68,6 +69,10 @@ type Options struct {
 	ImagePullSecrets []string
 	// PlatformUserIDs leaves the user and group IDs of the containers to the platform.
 	PlatformUserIDs bool
+	// AccessLogFormat is the format of the access log of nginx: text or json.
+	AccessLogFormat string
+	// TrustedProxies are the networks, or addresses, whose X-Forwarded-For header names the client.
+	TrustedProxies []string
 	// GitHTTPSProxy, GitHTTPProxy and GitNoProxy are the proxy of git in the pods.
 	GitHTTPSProxy, GitHTTPProxy, GitNoProxy string
 	// DefaultGateway is the Gateway for hosts of Websites that name nothing else, as
@@ -108,6 +113,7 @@ func NewOptions() (*Options, error) {
 		NginxImage:      images.Nginx,
 		GitSyncImage:    images.GitSync,
 		AgentImage:      images.Agent,
+		AccessLogFormat: string(resources.AccessLogText),
 
 		MaxConcurrentRollouts: defaultRollouts,
 		AgentKeysSecret:       defaultAgentKeysSecret,
@@ -186,6 +192,12 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.BoolVar(&o.PlatformUserIDs, "platform-assigns-user-ids", o.PlatformUserIDs,
 		"Leave user and group IDs out of the pods, for platforms that assign them, such as OpenShift with restricted-v2. A "+
 			"change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.AccessLogFormat, "access-log-format", o.AccessLogFormat,
+		"The format of the access log of the container nginx: text or json. A change rolls out all Deployments; see "+
+			"--max-concurrent-rollouts.")
+	fs.StringSliceVar(&o.TrustedProxies, "trusted-proxies", o.TrustedProxies,
+		"The IP addresses and CIDR ranges of the proxies, such as those of the Gateway, whose X-Forwarded-For header gives "+
+			"the access log the address of the client. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitHTTPSProxy, "git-https-proxy", o.GitHTTPSProxy,
 		"The URL of the HTTP proxy through which pods reach https:// repositories. ssh does not use it. If empty, there is "+
 			"none. A change rolls out all Deployments; see --max-concurrent-rollouts.")

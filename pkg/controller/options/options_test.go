@@ -101,6 +101,12 @@ func TestValidate(t *testing.T) {
 
 		"a Gateway": {[]string{"--default-gateway=infra/public", "--default-ingress-class=nginx"}, ""},
 
+		"access logs":            {[]string{"--access-log-format=json", "--trusted-proxies=10.0.0.0/8,fd00::1"}, ""},
+		"unknown access logs":    {[]string{"--access-log-format=JSON"}, "--access-log-format"},
+		"a proxy that is a name": {[]string{"--trusted-proxies=10.0.0.1,gateway"}, `"gateway"`},
+		"a proxy with an option": {[]string{"--trusted-proxies=10.0.0.0/8;"}, "--trusted-proxies"},
+		"an empty proxy":         {[]string{"--trusted-proxies=10.0.0.1,"}, "--trusted-proxies"},
+
 		"a domain of previews": {[]string{"--preview-domain=previews.example.com"}, ""},
 
 		"an invalid domain":         {[]string{"--preview-domain=*.example.com"}, "--preview-domain"},

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	configvalidation "k8s.io/component-base/config/validation"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 const (
@@ -58,6 +60,18 @@ func (o CompletedOptions) Validate() error {
 		validateProxy("--git-http-proxy", o.GitHTTPProxy))
 	if strings.ContainsFunc(o.GitNoProxy, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		errs = append(errs, fmt.Errorf("--git-no-proxy %q contains white space: separate hosts by commas", o.GitNoProxy))
+	}
+	switch resources.AccessLogFormat(o.AccessLogFormat) {
+	case resources.AccessLogText, resources.AccessLogJSON:
+	default:
+		errs = append(errs, fmt.Errorf("--access-log-format is %q: it must be %s or %s", o.AccessLogFormat,
+			resources.AccessLogText, resources.AccessLogJSON))
+	}
+	for _, proxy := range o.TrustedProxies {
+		_, noRange := netip.ParsePrefix(proxy)
+		if address, err := netip.ParseAddr(proxy); noRange != nil && (err != nil || address.Zone() != "") {
+			errs = append(errs, fmt.Errorf("--trusted-proxies has %q: it must be an IP address or a CIDR range", proxy))
+		}
 	}
 	errs = append(errs, validateSecretName("--agent-keys-secret", o.AgentKeysSecret))
 	errs = append(errs, o.validateRouting())

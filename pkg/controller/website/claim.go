@@ -77,7 +77,7 @@ func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.
 // build builds what the children are to be. The Deployment may exist already.
 func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment) (desired desiredChildren,
 	p *problem.Problem) {
-	nginxConfig, err := resources.NginxConfig(website)
+	nginxConfig, err := resources.NginxConfig(website, r.installation)
 	if err != nil {
 		return desired, problem.InvalidSpec(err)
 	}

@@ -47,7 +47,7 @@ var (
 
 // configMapName is the name of the ConfigMap that a Website needs now.
 func configMapName(website *v1beta1.Website) string {
-	config, err := resources.NginxConfig(website)
+	config, err := resources.NginxConfig(website, testInstallation)
 	if err != nil {
 		panic(err)
 	}

@@ -213,7 +213,7 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 			})}
 	},
 	"ConfigMap": func(b *testing.B, website *v1beta1.Website, i int) []any {
-		config, err := resources.NginxConfig(website)
+		config, err := resources.NginxConfig(website, testInstallation)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -227,7 +227,7 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 
 func builtDeployment(b *testing.B, website *v1beta1.Website) any {
 	b.Helper()
-	config, err := resources.NginxConfig(website)
+	config, err := resources.NginxConfig(website, testInstallation)
 	if err != nil {
 		b.Fatal(err)
 	}

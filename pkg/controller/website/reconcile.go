@@ -167,7 +167,7 @@ func (r *reconciler) joinTaken(
 	if !slices.ContainsFunc(problems, (*problem.Problem).IsChildTaken) {
 		return problems
 	}
-	nginxConfig, err := resources.NginxConfig(website)
+	nginxConfig, err := resources.NginxConfig(website, r.installation)
 	if err != nil {
 		return problems // It is one of the problems.
 	}

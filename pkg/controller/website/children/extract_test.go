@@ -118,12 +118,13 @@ func TestExtractChildren(t *testing.T) {
 // built returns the Deployment of a Website, and its nginx configuration.
 func built(t testing.TB, website *v1beta1.Website) (*appsv1ac.DeploymentApplyConfiguration, string) {
 	t.Helper()
-	config, err := resources.NginxConfig(website)
+	installation := resources.Installation{Nginx: "nginx:1", GitSync: "git-sync:2", Agent: "agent:3",
+		PullSecrets: []string{"pull"}}
+	config, err := resources.NginxConfig(website, installation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, err := resources.Deployment(website, resources.Installation{Nginx: "nginx:1", GitSync: "git-sync:2",
-		Agent: "agent:3", PullSecrets: []string{"pull"}}, config)
+	deployment, err := resources.Deployment(website, installation, config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,10 +39,10 @@ func agentContainer(website *v1beta1.Website, installation Installation) *corev1
 		WithName(AgentContainer).
 		WithImage(installation.Agent).
 		WithCommand(agentImageProgram).
-		WithArgs("install", agentProgram).
+		WithArgs("install", agentProgram, nginxTempMountPath+"/"+requestsFile).
 		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
 		WithSecurityContext(restricted(installation, gitSyncUser)).
-		WithVolumeMounts(corev1ac.VolumeMount().WithName(agentVolume).WithMountPath(agentMountPath))
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(agentVolume).WithMountPath(agentMountPath), trafficMount())
 }
 
 // arguments are those of a command. Each has the form --name=value, so that no value is taken for a flag.

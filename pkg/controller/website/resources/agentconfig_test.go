@@ -162,7 +162,7 @@ func TestAgentsGetTheirConfiguration(t *testing.T) {
 // TestNginxPassesSignaturesOn: nginx passes on what the agent authorizes requests by, by its
 // name, and names the client itself.
 func TestNginxPassesSignaturesOn(t *testing.T) {
-	config, err := NginxConfig(newWebsite())
+	config, err := NginxConfig(newWebsite(), testInstallation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func typed[T any](t *testing.T, applyConfiguration any) *T {
 
 func mustNginxConfig(t *testing.T, site *v1beta1.Website) string {
 	t.Helper()
-	config, err := NginxConfig(site)
+	config, err := NginxConfig(site, testInstallation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,13 +201,16 @@ func TestDeployment(t *testing.T) {
 						Name:    "agent",
 						Image:   "example.com/agent:3",
 						Command: []string{"/website-agent"},
-						Args:    []string{"install", "/agent/website-agent"},
+						Args:    []string{"install", "/agent/website-agent", "/nginx-tmp/requests"},
 						Resources: corev1.ResourceRequirements{
 							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"),
 							Limits:   withStorage(resourceList("1", "256Mi"), "3424Mi"),
 						},
 						SecurityContext: securityContext(65533),
-						VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: "/agent"}},
+						VolumeMounts: []corev1.VolumeMount{
+							{Name: "agent", MountPath: "/agent"},
+							{Name: "nginx-tmp", MountPath: "/nginx-tmp"},
+						},
 					}, {
 						Name:  "git-sync",
 						Image: "example.com/git-sync:2",
@@ -228,6 +231,7 @@ func TestDeployment(t *testing.T) {
 							"--volume=/git",
 							"--disk-budget=1932735283",
 							"--config=/etc/website-agent",
+							"--access-log=/nginx-tmp/requests",
 							"--listen=:8082",
 							"--status-listen=127.0.0.1:8083",
 						},
@@ -248,6 +252,7 @@ func TestDeployment(t *testing.T) {
 							{Name: "git-sync-tmp", MountPath: "/tmp"},
 							{Name: "agent", MountPath: "/agent", ReadOnly: true},
 							{Name: "agent-config", MountPath: "/etc/website-agent", ReadOnly: true},
+							{Name: "nginx-tmp", MountPath: "/nginx-tmp"},
 						},
 					}},
 					Containers: []corev1.Container{{

@@ -82,6 +82,10 @@ type Installation struct {
 	Proxy Proxy
 	// PlatformUserIDs leaves the user and group IDs of containers to the platform.
 	PlatformUserIDs bool
+	// AccessLogFormat is the format of the access log of nginx.
+	AccessLogFormat AccessLogFormat
+	// TrustedProxies are the networks whose X-Forwarded-For header names the client.
+	TrustedProxies []string
 }
 
 // Deployment builds the Deployment of a Website, whose pods roll whenever the

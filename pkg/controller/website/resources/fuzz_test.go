@@ -156,7 +156,8 @@ func renderedFor(t *testing.T, folder string, site *v1beta1.Website) string {
 	config, err := renderNginx(nginxParameters{
 		Root: folder, Link: siteLink, StatusURL: "http://127.0.0.1:8083/status", HTTPListen: "127.0.0.1:8080",
 		AdminListen: "127.0.0.1:8081",
-		TempDir:     folder, AccessLog: filepath.Join(folder, "access.log"), Workers: workers(site),
+		TempDir:     folder, AccessLog: filepath.Join(folder, "access.log"),
+		RequestsLog: filepath.Join(folder, "requests"), Workers: workers(site),
 		Limits: newConnectionLimits(site), Serving: serving,
 	})
 	if err != nil {

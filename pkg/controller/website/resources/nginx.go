@@ -53,8 +53,11 @@ type nginxParameters struct {
 	ShutdownSeconds int
 	// TempDir is the only directory that nginx writes to.
 	TempDir string
-	// AccessLog is where requests are logged.
-	AccessLog string
+	// AccessLog is where requests are logged, as JSON with AccessLogJSON, and RequestsLog where the agent counts them.
+	AccessLog, RequestsLog string
+	AccessLogJSON          bool
+	// TrustedProxies are the networks whose X-Forwarded-For header names the client.
+	TrustedProxies []string
 	// Serving is spec.serving, checked and quoted.
 	Serving serving
 	// UsersFile is the file with the users who may read the site; empty if everyone may.
@@ -66,7 +69,7 @@ type nginxParameters struct {
 // rendered once for both. It returns an error when a value could not be written
 // into it without becoming something else; the API server refuses such a value
 // as well, so this error is not expected.
-func NginxConfig(website *v1beta1.Website) (string, error) {
+func NginxConfig(website *v1beta1.Website, installation Installation) (string, error) {
 	serving, err := newServing(website)
 	if err != nil {
 		return "", err
@@ -83,6 +86,9 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		ShutdownSeconds: shutdownSeconds,
 		TempDir:         tempDir,
 		AccessLog:       "/dev/stdout",
+		AccessLogJSON:   installation.AccessLogFormat == AccessLogJSON,
+		RequestsLog:     tempDir + "/" + requestsFile,
+		TrustedProxies:  installation.TrustedProxies,
 		Serving:         serving,
 		UsersFile:       usersFile(website),
 		Limits:          newConnectionLimits(website),

@@ -37,7 +37,7 @@ func FuzzNginxConfig(f *testing.F) {
 				NotFoundPath: notFound,
 				Redirects:    []v1beta1.Redirect{{From: from, To: to, StatusCode: 301}},
 				Headers:      []v1beta1.ResponseHeader{{Path: headerPath, Name: headerName, Value: headerValue}},
-			})))
+			})), testInstallation)
 			if err != nil {
 				return
 			}

@@ -14,7 +14,7 @@ import (
 func TestRenderedConfigs(t *testing.T) {
 	render := func(tweaks ...func(*v1beta1.Website)) string {
 		t.Helper()
-		config, err := NginxConfig(newWebsite(tweaks...))
+		config, err := NginxConfig(newWebsite(tweaks...), testInstallation)
 		if err != nil {
 			t.Fatal(err)
 		}

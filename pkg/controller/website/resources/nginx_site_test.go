@@ -126,7 +126,8 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		Root: s.root, Link: siteLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status",
 		HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
-		Workers: 2, ShutdownSeconds: shutdownSeconds, Serving: serving,
+		RequestsLog: filepath.Join(folder, "requests"),
+		Workers:     2, ShutdownSeconds: shutdownSeconds, Serving: serving,
 		Limits: newConnectionLimits(website),
 	}
 	if isProtected(website) {

@@ -159,7 +159,7 @@ func TestWorkers(t *testing.T) {
 			if cpu != "" {
 				w.Spec.Resources.Server.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 			}
-		}))
+		}), testInstallation)
 		if directive := fmt.Sprintf("\nworker_processes %d;\n", want); err != nil || !strings.Contains(config, directive) {
 			t.Errorf("with %q of cpu requested the configuration lacks %q, %v", cpu, directive, err)
 		}

@@ -159,7 +159,7 @@ func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 	}
 	for name, tweak := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := NginxConfig(newWebsite(tweak)); err == nil {
+			if _, err := NginxConfig(newWebsite(tweak), testInstallation); err == nil {
 				t.Error("it was written into the configuration")
 			}
 		})
