@@ -54,6 +54,16 @@ func TestMonitoring(t *testing.T) {
 		}
 		return errors.Join(failed...)
 	})
+	const answered = `website_http_requests_total{job="website-nginx",code="2xx"} > 0`
+	framework.WaitFor(t, "Prometheus has the requests to the site", func(ctx context.Context) error {
+		if page := adminGet(ctx, s.pod(t), httpPort, "/"); page.status != http.StatusOK {
+			return fmt.Errorf("the page: %v", page)
+		}
+		if found, err := query(ctx, address, answered); err != nil || found == 0 {
+			return fmt.Errorf("%d series of %s (%w)", found, answered, err)
+		}
+		return nil
+	})
 	framework.WaitFor(t, "Prometheus has evaluated every rule", func(ctx context.Context) error {
 		a := get(ctx, http.DefaultClient, address+"/api/v1/rules")
 		if a.err != nil {

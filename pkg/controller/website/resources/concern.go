@@ -21,7 +21,7 @@ type concern struct {
 func concernsOf(website *v1beta1.Website, proxy Proxy) concern {
 	var all concern
 	for _, c := range []concern{
-		agentConfig(website), credentials(Git(website)), egress(Git(website), proxy), protection(website), traffic(),
+		agentConfig(website), credentials(Git(website)), egress(Git(website), proxy), protection(website), requestCounts(),
 	} {
 		all.fetchArgs, all.args = append(all.fetchArgs, c.fetchArgs...), append(all.args, c.args...)
 		all.env, all.volumes = append(all.env, c.env...), append(all.volumes, c.volumes...)

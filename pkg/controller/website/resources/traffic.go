@@ -20,8 +20,8 @@ const (
 	AccessLogJSON AccessLogFormat = "json"
 )
 
-// traffic gives the agent the access log that it counts, for the metrics of a site.
-func traffic() concern {
+// requestCounts gives the agent the access log that it counts, for the metrics of a site.
+func requestCounts() concern {
 	var c concern
 	c.args.add("access-log", nginxTempMountPath+"/"+requestsFile)
 	c.agentMounts = append(c.agentMounts, trafficMount())
