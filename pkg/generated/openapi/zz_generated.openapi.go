@@ -552,7 +552,7 @@ func schema_pkg_apis_website_v1beta1_BasicAuth(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the users who may read the site: of type kubernetes.io/basic-auth, with the keys username and password, or with the key htpasswd, whose lines are in the format of htpasswd. Its changes take effect without new pods. While the Secret is missing or invalid, every request is rejected. Setting it requires get on the Secret.",
+							Description: "secretRef names the Secret with the users of the site: of type kubernetes.io/basic-auth, with the keys username and password, or with the key htpasswd, whose lines are in the format of htpasswd. Its changes take effect without new pods. While the Secret is missing or invalid, every request is rejected. Setting it requires get on the Secret.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
@@ -665,7 +665,7 @@ func schema_pkg_apis_website_v1beta1_GitSource(ref common.ReferenceCallback) com
 					},
 					"submodules": {
 						SchemaProps: spec.SchemaProps{
-							Description: "submodules selects the git submodules to fetch: None, Shallow (those of the repository) or Recursive (also those of submodules). Defaults to None.\n\nPossible enum values:\n - `\"None\"` fetches no submodules.\n - `\"Recursive\"` also fetches the submodules of submodules.\n - `\"Shallow\"` fetches the submodules of the repository itself.",
+							Description: "submodules selects the git submodules to fetch: None, Shallow (only the repository's own) or Recursive (also submodules of submodules). Defaults to None.\n\nPossible enum values:\n - `\"None\"` fetches no submodules.\n - `\"Recursive\"` also fetches the submodules of submodules.\n - `\"Shallow\"` fetches the submodules of the repository itself.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",
@@ -706,7 +706,7 @@ func schema_pkg_apis_website_v1beta1_IssuerReference(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IssuerReference names an issuer of cert-manager, or an external issuer that it knows.",
+				Description: "IssuerReference names an issuer of cert-manager, or an external issuer for it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
@@ -749,7 +749,7 @@ func schema_pkg_apis_website_v1beta1_ParentReference(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the Gateway. Defaults to that of the Website.",
+							Description: "namespace is the namespace of the Gateway. Defaults to the Website's own.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -764,7 +764,7 @@ func schema_pkg_apis_website_v1beta1_ParentReference(ref common.ReferenceCallbac
 					},
 					"sectionName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sectionName is the listener of the Gateway that routes the hosts. It must not be set with the tls.mode Secret or Issuer, whose certificates are those of listeners of the Website. Defaults to all listeners.",
+							Description: "sectionName is the listener of the Gateway that routes the hosts. It must not be set with the tls.mode Secret or Issuer, whose certificates belong to listeners of the Website. Defaults to all listeners.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -929,12 +929,12 @@ func schema_pkg_apis_website_v1beta1_WebsiteAccess(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteAccess restricts who may read a site.",
+				Description: "WebsiteAccess restricts the visitors of a site.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth has visitors send the name and password of a user (RFC 7617). Defaults to none: everyone may read the site.",
+							Description: "basicAuth requires visitors to send the name and password of a user (RFC 7617). Defaults to none: everyone may read the site.",
 							Ref:         ref(v1beta1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -963,7 +963,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteHost(ref common.ReferenceCallback) c
 					},
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "role is what visitors of the host get: the site (Alias and Canonical), or a redirect to the canonical host with the status code 301 (Redirect). At most one host is Canonical; it must have no wildcard, and Redirect requires it. The roles do not depend on the order of the list, which others may change. An Ingress cannot redirect: the condition Routed reports it. Defaults to Alias.\n\nPossible enum values:\n - `\"Alias\"` serves the site.\n - `\"Canonical\"` serves the site, and is where other hosts are redirected to.\n - `\"Redirect\"` redirects to the canonical host.",
+							Description: "role is the response to visitors of the host: the site (Alias and Canonical), or a redirect to the canonical host with the status code 301 (Redirect). At most one host is Canonical; it must have no wildcard, and Redirect requires it. The roles do not depend on the order of the list, which others may change. An Ingress cannot redirect: the condition Routed reports it. Defaults to Alias.\n\nPossible enum values:\n - `\"Alias\"` serves the site.\n - `\"Canonical\"` serves the site, and is the target of redirects from other hosts.\n - `\"Redirect\"` redirects to the canonical host.",
 							Default:     "Alias",
 							Type:        []string{"string"},
 							Format:      "",
@@ -981,7 +981,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteHostStatus is what was observed of a host.",
+				Description: "WebsiteHostStatus is the observed state of a host.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1004,7 +1004,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are those of the host, at most 8. Routed is True if the last requests for the host, at the address of each Gateway or of the Ingress, returned a published commit of the site or, with the role Redirect, the redirect. It is False if they did not, or if the host cannot be routed, and Unknown as long as no request was made, as for a host with a wildcard.",
+							Description: "conditions are the conditions of the host, at most 8. Routed is True if the last requests for the host, at the address of each Gateway or of the Ingress, returned a published commit of the site or, with the role Redirect, the redirect. It is False if they did not, or if the host cannot be routed, and Unknown as long as no request was made, as for a host with a wildcard.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1017,7 +1017,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallb
 					},
 					"certificateExpirationTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "certificateExpirationTime is when the certificate expires that the last TLS handshake for the host presented: of several Gateways, the earliest time.",
+							Description: "certificateExpirationTime is the expiration time of the certificate that the last TLS handshake for the host presented: of several Gateways, the earliest time.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1119,7 +1119,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePolling(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is Periodic (every pod fetches the repository every periodSeconds) or Never (only when it starts, and to serve what the other pods serve). Never is for a repository whose pushes request a sync; it does not hold a commit, as pin and suspend do. Defaults to Periodic.\n\nPossible enum values:\n - `\"Never\"` fetches the repository when a pod starts, and at requests.\n - `\"Periodic\"` fetches the repository at the polling interval.",
+							Description: "mode is Periodic (every pod fetches the repository every periodSeconds) or Never (only when it starts, and to serve the same commit as the other pods). Never is for a repository whose pushes request a sync; it does not hold a commit, as pin and suspend do. Defaults to Periodic.\n\nPossible enum values:\n - `\"Never\"` fetches the repository when a pod starts, and at requests.\n - `\"Periodic\"` fetches the repository at the polling interval.",
 							Default:     "Periodic",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1152,7 +1152,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsitePreviewStatus is what was observed of a branch that has, or has had, a preview.",
+				Description: "WebsitePreviewStatus is the observed state of a branch that has, or has had, a preview.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"branch": {
@@ -1165,7 +1165,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref common.ReferenceCa
 					},
 					"websiteName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "websiteName is the name of the Website that is the preview. It is empty when the preview was removed because of its age.",
+							Description: "websiteName is the name of the preview's Website. It is empty when the preview was removed because of its age.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1179,7 +1179,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref common.ReferenceCa
 					},
 					"lastCommitTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastCommitTime is when that commit was first observed.",
+							Description: "lastCommitTime is the time at which that commit was first observed.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1220,7 +1220,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 					},
 					"maxCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxCount is the largest number of previews, from 1 to 50. Of more branches, those that have a preview keep it. Defaults to 5.",
+							Description: "maxCount is the largest number of previews, from 1 to 50. If more branches match, existing previews are kept. Defaults to 5.",
 							Default:     5,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1228,7 +1228,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 					},
 					"ttlSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlSeconds is the time in seconds after which a preview is removed if its branch has had no new commit, from 3600 to 31536000. Defaults to none: a preview is kept as long as there is its branch.",
+							Description: "ttlSeconds is the time in seconds after which a preview is removed if its branch has had no new commit, from 3600 to 31536000. Defaults to none: a preview is kept as long as its branch exists.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1242,7 +1242,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access restricts who may read the previews, as spec.access does for the site. A member that is not set is that of spec.access.",
+							Description: "access restricts the visitors of the previews, as spec.access does for the site. An unset member is inherited from spec.access.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteAccess{}.OpenAPIModelName()),
 						},
@@ -1287,19 +1287,19 @@ func schema_pkg_apis_website_v1beta1_WebsiteRelease(ref common.ReferenceCallback
 					},
 					"publishedTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "publishedTime is when all ready pods served the commit.",
+							Description: "publishedTime is the time from which all ready pods served the commit.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"observedTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedTime is when website-controller observed what the commit was published for: the request to sync, the change of the spec, or the commit in a pod. The time until publishedTime is the delay. Absent if website-controller was started in between.",
+							Description: "observedTime is the time at which website-controller observed the cause: the request to sync, the change of the spec, or the commit in a pod. The time until publishedTime is the delay. Absent if website-controller was started in between.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why the commit was published: Poll (a fetch that was not requested, at the polling interval or by a pod that starts), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback). More values can be added.\n\nPossible enum values:\n - `\"Poll\"` is a fetch that was not requested.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
+							Description: "cause is the cause of the publication: Poll (a fetch that was not requested, at the polling interval or by a pod that starts), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback). More values can be added.\n\nPossible enum values:\n - `\"Poll\"` is a fetch that was not requested.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1367,7 +1367,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteRollback(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata identifies the Website. In requests, uid and resourceVersion are preconditions; in responses, generation is that of the changed spec. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Description: "metadata identifies the Website. In requests, uid and resourceVersion are preconditions; in responses, generation is the generation of the changed spec. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1398,7 +1398,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteRouting(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteRouting selects what routes requests for the hosts to the site: at most one of parentRefs and ingressClassName.",
+				Description: "WebsiteRouting selects the Gateways or the Ingress that route requests for the hosts to the site: at most one of parentRefs and ingressClassName.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"parentRefs": {
@@ -1675,7 +1675,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops publishing: while it is true, no commit is published but that of pin. Unless pin is set, the server sets it to the last published commit, because only the spec outlives the pods, and removes that pin when suspend is no longer true. Without a published commit, pods keep what they serve, new pods serve nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults to false.",
+							Description: "suspend stops publishing: while it is true, only the commit of pin is published. Unless pin is set, the server sets it to the last published commit, because only the spec outlives the pods, and removes that pin when suspend is no longer true. Without a published commit, pods keep serving their release, new pods serve nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1731,7 +1731,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"pin": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pin is a commit to serve instead of the newest one. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it, and so does the server when suspend becomes true. While suspend is true, a pin that is removed is replaced by one of the last published commit. Defaults to none.",
+							Description: "pin is a commit to serve instead of the newest one. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it, and so does the server when suspend becomes true. While suspend is true, a removed pin is replaced by one of the last published commit. Defaults to none.",
 							Ref:         ref(v1beta1.WebsitePin{}.OpenAPIModelName()),
 						},
 					},
@@ -1760,20 +1760,20 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"routing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "routing selects what routes requests for the hosts to the site. It may only be set with hosts.",
+							Description: "routing selects the Gateways or the Ingress that route requests for the hosts to the site. It may only be set with hosts.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteRouting{}.OpenAPIModelName()),
 						},
 					},
 					"tls": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tls has the hosts served with TLS, and selects their certificate. It may only be set with hosts. Defaults to none: the hosts are served by all listeners of the Gateway that take them, with TLS and without it, as these are, or by an Ingress without TLS, and nothing is redirected to https.",
+							Description: "tls serves the hosts with TLS, and selects their certificate. It may only be set with hosts. Defaults to none: the hosts are served by all listeners of the Gateway that accept them, with and without TLS, or by an Ingress without TLS, and no request is redirected to https.",
 							Ref:         ref(v1beta1.WebsiteTLS{}.OpenAPIModelName()),
 						},
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access restricts who may read the site.",
+							Description: "access restricts the visitors of the site.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteAccess{}.OpenAPIModelName()),
 						},
@@ -1863,7 +1863,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "urls are the addresses of the site, at most 80, preferred first: one for each host, that of the canonical host before the others, and then those of the Service. The address of a host is listed once a request for it returned a published commit.",
+							Description: "urls are the addresses of the site, at most 80, preferred first: one for each host, beginning with the canonical one, and then the Service's. The address of a host is listed once a request for it returned a published commit.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1932,7 +1932,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hosts are what was observed of the hosts of the spec.",
+							Description: "hosts are the observed states of the hosts of the spec.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1953,7 +1953,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "previews are what was observed of branches that have, or have had, a preview, in the order of their names.",
+							Description: "previews are the observed states of branches that have, or have had, a preview, in the order of their names.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1981,7 +1981,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStorage(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"sizeLimit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit beside the published one is refused. Defaults to 2Gi.",
+							Description: "sizeLimit is the size limit of the volume, an emptyDir, in bytes, from 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit beside the published one is refused. Defaults to 2Gi.",
 							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
 						},
 					},
@@ -2010,7 +2010,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref common.ReferenceC
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when the outcome was observed.",
+							Description: "time is the time at which the outcome was observed.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2076,7 +2076,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref common.ReferenceCall
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is how long to wait until all ready pods serve the requested commit, in seconds, from 0 to 300. kube-apiserver ends requests after its --request-timeout, by default 60 seconds. Defaults to no waiting.",
+							Description: "timeoutSeconds is the time to wait until all ready pods serve the requested commit, in seconds, from 0 to 300. kube-apiserver ends requests after its --request-timeout, by default 60 seconds. Defaults to no waiting.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2115,7 +2115,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncRecord(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id is one more than that of the request before, and 1 for the first.",
+							Description: "id is one more than the id of the previous request, and 1 for the first.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2218,7 +2218,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSyncStatus is the state of the requests to fetch the repository at once. They have increasing ids, from 1. A request is answered when lastCompleted.id is not below its id, running when startedID is not, and pending otherwise. One with an id above lastRequest.id was lost when the store was restored. Ids are those of one Website: compare metadata.uid too.",
+				Description: "WebsiteSyncStatus is the state of the requests to fetch the repository at once. They have increasing ids, from 1. A request is answered when lastCompleted.id is not below its id, running when startedID is not, and pending otherwise. One with an id above lastRequest.id was lost when the store was restored. Ids are unique within one Website: compare metadata.uid too.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"lastRequest": {
@@ -2254,12 +2254,12 @@ func schema_pkg_apis_website_v1beta1_WebsiteTLS(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteTLS selects the certificate of the hosts: a union, of which mode is the discriminator.",
+				Description: "WebsiteTLS selects the certificate of the hosts: a union with the discriminator mode.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is where the certificate of the hosts is from: Listener (that of the Gateway's own listeners, or the default certificate of the Ingress controller), Secret (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret and Issuer need a Gateway that allows ListenerSets; at others the hosts are served with the certificates of their listeners, and the condition Routed reports that the certificate is not used.\n\nPossible enum values:\n - `\"Issuer\"` uses certificates that cert-manager issues.\n - `\"Listener\"` uses the certificates of the Gateway's own listeners, or the default certificate of the Ingress controller.\n - `\"Secret\"` uses the certificate in a Secret.",
+							Description: "mode is the source of the hosts' certificate: Listener (the Gateway's own listeners, or the default certificate of the Ingress controller), Secret (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret and Issuer need a Gateway that allows ListenerSets; at others the hosts are served with the certificates of their listeners, and the condition Routed reports that the certificate is not used.\n\nPossible enum values:\n - `\"Issuer\"` uses certificates that cert-manager issues.\n - `\"Listener\"` uses the certificates of the Gateway's own listeners, or the default certificate of the Ingress controller.\n - `\"Secret\"` uses the certificate in a Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2280,7 +2280,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteTLS(ref common.ReferenceCallback) co
 					},
 					"redirect": {
 						SchemaProps: spec.SchemaProps{
-							Description: "redirect has a Gateway redirect requests by http to https, with the status code 301. With false, requests by http are served as well, for a proxy in front that ends TLS: pages and passwords are then sent in the clear. An Ingress cannot express either: its controller decides. Defaults to true.",
+							Description: "redirect makes a Gateway redirect HTTP requests to https, with the status code 301. With false, HTTP requests are served as well, for a proxy in front that ends TLS: pages and passwords are then sent unencrypted. An Ingress cannot express either: its controller decides. Defaults to true.",
 							Default:     true,
 							Type:        []string{"boolean"},
 							Format:      "",

@@ -1,7 +1,7 @@
 package v1beta1
 
-// Reasons of the conditions of a Website. docs/conditions.md lists the conditions
-// that have them, and what to do.
+// Reasons of the conditions of a Website. docs/conditions.md lists their
+// conditions and remedies.
 const (
 	// WebsiteReasonPending means that website-controller has not reported a status
 	// yet. The API server sets it on creation.
@@ -14,9 +14,9 @@ const (
 	// WebsiteReasonRolloutInProgress means that pods are being started or
 	// replaced.
 	WebsiteReasonRolloutInProgress = "RolloutInProgress"
-	// WebsiteReasonRolloutPending means that the pods are up to date but for a change
-	// of the configuration or version of website-controller, and wait until other
-	// Websites have been rolled out.
+	// WebsiteReasonRolloutPending means that the pods wait until other Websites have
+	// been rolled out; they are up to date except for a change of the configuration
+	// or version of website-controller.
 	WebsiteReasonRolloutPending = "RolloutPending"
 	// WebsiteReasonRolloutComplete means that all pods are up to date.
 	WebsiteReasonRolloutComplete = "RolloutComplete"
@@ -133,11 +133,11 @@ const (
 	// WebsiteReasonKnownHostsMissing means that the Secret of
 	// spec.source.git.secretRef has no known_hosts.
 	WebsiteReasonKnownHostsMissing = "KnownHostsMissing"
-	// WebsiteReasonProtocolRefused means that the repository, or what its host redirects
-	// to, has a transport that is not allowed.
+	// WebsiteReasonProtocolRefused means that the repository, or the target of its
+	// host's redirect, has a transport that is not allowed.
 	WebsiteReasonProtocolRefused = "ProtocolRefused"
 	// WebsiteReasonWebPageAnswered means that the repository's host answers with a web
-	// page, such as that of a login.
+	// page, such as a login page.
 	WebsiteReasonWebPageAnswered = "WebPageAnswered"
 	// WebsiteReasonCommitInvalid means that a file name of the commit cannot be checked
 	// out.
@@ -155,8 +155,8 @@ const (
 	// WebsiteReasonPinned means that all ready pods serve the commit of spec.pin. A
 	// request to sync fails with it if another commit was to be served.
 	WebsiteReasonPinned = "Pinned"
-	// WebsiteReasonRefElsewhere means that spec.source.git.ref does not lead to the commit
-	// of a request to sync.
+	// WebsiteReasonRefElsewhere means that spec.source.git.ref does not point to the
+	// commit of a request to sync.
 	WebsiteReasonRefElsewhere = "RefElsewhere"
 	// WebsiteReasonSyncTimedOut means that the ready pods have not answered a request
 	// to sync in time.
@@ -183,28 +183,28 @@ const (
 
 	// WebsiteReasonHostsRouted means that requests for the hosts reach the site.
 	WebsiteReasonHostsRouted = "HostsRouted"
-	// WebsiteReasonHostRouted is that of a host, of which the last request reached the site.
+	// WebsiteReasonHostRouted means that the last request for the host reached the site.
 	WebsiteReasonHostRouted = "HostRouted"
-	// WebsiteReasonHostNotRequested is that of a host with a wildcard, for which no
-	// request is made.
+	// WebsiteReasonHostNotRequested means that no request is made for the host, as
+	// it has a wildcard.
 	WebsiteReasonHostNotRequested = "HostNotRequested"
 	// WebsiteReasonRedirectUnavailable means that a host with the role Redirect serves the
 	// site, because an Ingress cannot redirect or the canonical host is not routed.
 	WebsiteReasonRedirectUnavailable = "RedirectUnavailable"
-	// WebsiteReasonCertificateNotUsed means that requests for the hosts reach the site, and
-	// that a Gateway presents other certificates than those of spec.tls, because it takes no
-	// ListenerSets.
+	// WebsiteReasonCertificateNotUsed means that requests for the hosts reach the site,
+	// and that a Gateway does not present the certificates of spec.tls, because it takes
+	// no ListenerSets.
 	WebsiteReasonCertificateNotUsed = "CertificateNotUsed"
 	// WebsiteReasonDNSElsewhere means that requests for the hosts reach the site at the
-	// address of the Gateway or Ingress, and that DNS leads elsewhere.
+	// address of the Gateway or Ingress, and that DNS has another address.
 	WebsiteReasonDNSElsewhere = "DNSElsewhere"
 	// WebsiteReasonRoutePending means that the Gateway or Ingress has not been updated
 	// by its controller, or that no request has been made yet.
 	WebsiteReasonRoutePending = "RoutePending"
 	// WebsiteReasonHostTaken means that an older Website has a host.
 	WebsiteReasonHostTaken = "HostTaken"
-	// WebsiteReasonGatewayAPIMissing means that the cluster does not serve what of
-	// Gateway API the spec requires.
+	// WebsiteReasonGatewayAPIMissing means that the cluster does not serve a
+	// resource of Gateway API that the spec requires.
 	WebsiteReasonGatewayAPIMissing = "GatewayAPIMissing"
 	// WebsiteReasonGatewayNotFound means that the Gateway does not exist, or that
 	// website-controller does not watch its namespace.

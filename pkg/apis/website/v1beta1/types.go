@@ -57,12 +57,12 @@ type WebsiteSpec struct {
 	// +k8s:minimum=0
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
-	// suspend stops publishing: while it is true, no commit is published but that of
-	// pin. Unless pin is set, the server sets it to the last published
-	// commit, because only the spec outlives the pods, and removes that pin when
-	// suspend is no longer true. Without a published commit, pods keep what they serve,
-	// new pods serve nothing, and the condition Synced has the reason
-	// SuspendedWithoutCommit. Defaults to false.
+	// suspend stops publishing: while it is true, only the commit of pin is published.
+	// Unless pin is set, the server sets it to the last published commit, because only
+	// the spec outlives the pods, and removes that pin when suspend is no longer true.
+	// Without a published commit, pods keep serving their release, new pods serve
+	// nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults
+	// to false.
 	// +optional
 	// +k8s:optional
 	Suspend *bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`
@@ -102,8 +102,8 @@ type WebsiteSpec struct {
 	// pin is a commit to serve instead of the newest one. The repository is still
 	// fetched, and removing pin publishes the newest commit at once. POST to the
 	// subresource rollback sets it, and so does the server when suspend becomes true.
-	// While suspend is true, a pin that is removed is replaced by one of the last
-	// published commit. Defaults to none.
+	// While suspend is true, a removed pin is replaced by one of the last published
+	// commit. Defaults to none.
 	// +optional
 	// +k8s:optional
 	Pin *WebsitePin `json:"pin,omitempty" protobuf:"bytes,10,opt,name=pin"`
@@ -123,20 +123,20 @@ type WebsiteSpec struct {
 	// +k8s:listMapKey=name
 	Hosts []WebsiteHost `json:"hosts,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,11,rep,name=hosts"`
 
-	// routing selects what routes requests for the hosts to the site. It may only
-	// be set with hosts.
+	// routing selects the Gateways or the Ingress that route requests for the
+	// hosts to the site. It may only be set with hosts.
 	// +optional
 	Routing WebsiteRouting `json:"routing,omitempty,omitzero" protobuf:"bytes,13,opt,name=routing"`
 
-	// tls has the hosts served with TLS, and selects their certificate. It may only be set
+	// tls serves the hosts with TLS, and selects their certificate. It may only be set
 	// with hosts. Defaults to none: the hosts are served by all listeners of the Gateway
-	// that take them, with TLS and without it, as these are, or by an Ingress without TLS,
-	// and nothing is redirected to https.
+	// that accept them, with and without TLS, or by an Ingress without TLS, and no request
+	// is redirected to https.
 	// +optional
 	// +k8s:optional
 	TLS *WebsiteTLS `json:"tls,omitempty" protobuf:"bytes,14,opt,name=tls"`
 
-	// access restricts who may read the site.
+	// access restricts the visitors of the site.
 	// +optional
 	Access WebsiteAccess `json:"access,omitempty,omitzero" protobuf:"bytes,15,opt,name=access"`
 
@@ -201,8 +201,8 @@ type WebsiteStatus struct {
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,8,opt,name=nodePort"`
 
 	// urls are the addresses of the site, at most 80, preferred first: one for each host,
-	// that of the canonical host before the others, and then those of the Service. The
-	// address of a host is listed once a request for it returned a published commit.
+	// beginning with the canonical one, and then the Service's. The address of a host is
+	// listed once a request for it returned a published commit.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
@@ -236,7 +236,7 @@ type WebsiteStatus struct {
 	// +k8s:maxItems=10
 	History []WebsiteRelease `json:"history,omitempty" protobuf:"bytes,12,rep,name=history"`
 
-	// hosts are what was observed of the hosts of the spec.
+	// hosts are the observed states of the hosts of the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -246,8 +246,8 @@ type WebsiteStatus struct {
 	// +k8s:listMapKey=name
 	Hosts []WebsiteHostStatus `json:"hosts,omitempty" protobuf:"bytes,13,rep,name=hosts"`
 
-	// previews are what was observed of branches that have, or have had, a preview, in
-	// the order of their names.
+	// previews are the observed states of branches that have, or have had, a preview,
+	// in the order of their names.
 	// +optional
 	// +listType=map
 	// +listMapKey=branch
@@ -283,8 +283,8 @@ const (
 	// WebsiteReconciling is true while the controller or Kubernetes works on the
 	// site, and absent otherwise. kstatus reports InProgress then.
 	WebsiteReconciling = "Reconciling"
-	// WebsiteStalled is true when the site cannot become what the spec says
-	// before a user acts, and absent otherwise. kstatus reports Failed then.
+	// WebsiteStalled is true when the site cannot reach the specified state before
+	// a user acts, and absent otherwise. kstatus reports Failed then.
 	WebsiteStalled = "Stalled"
 )
 

@@ -77,9 +77,9 @@ type WebsiteResources struct {
 
 // WebsiteStorage configures the volume of each pod with the repository and its releases.
 type WebsiteStorage struct {
-	// sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from
-	// 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit
-	// beside the published one is refused. Defaults to 2Gi.
+	// sizeLimit is the size limit of the volume, an emptyDir, in bytes, from 64Mi to 16Ti.
+	// Earlier releases are removed to stay below; a commit that does not fit beside the
+	// published one is refused. Defaults to 2Gi.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType

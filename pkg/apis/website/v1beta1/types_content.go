@@ -35,8 +35,9 @@ type GitSource struct {
 	// +k8s:optional
 	Ref *GitReference `json:"ref,omitempty" protobuf:"bytes,2,opt,name=ref"`
 
-	// submodules selects the git submodules to fetch: None, Shallow (those of
-	// the repository) or Recursive (also those of submodules). Defaults to None.
+	// submodules selects the git submodules to fetch: None, Shallow (only the
+	// repository's own) or Recursive (also submodules of submodules). Defaults
+	// to None.
 	// +optional
 	// +default="None"
 	// +k8s:optional
@@ -176,9 +177,9 @@ type SecretReference struct {
 // the subresource sync.
 type WebsitePolling struct {
 	// mode is Periodic (every pod fetches the repository every periodSeconds) or Never
-	// (only when it starts, and to serve what the other pods serve). Never is for a
-	// repository whose pushes request a sync; it does not hold a commit, as pin and
-	// suspend do. Defaults to Periodic.
+	// (only when it starts, and to serve the same commit as the other pods). Never is
+	// for a repository whose pushes request a sync; it does not hold a commit, as pin
+	// and suspend do. Defaults to Periodic.
 	// +optional
 	// +default="Periodic"
 	// +k8s:optional
@@ -204,8 +205,8 @@ type WebsitePolling struct {
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,3,opt,name=timeoutSeconds"`
 }
 
-// PollingMode is when the repository is polled. More values may be added. A client that
-// does not know a value must keep it, and must not take it for the default.
+// PollingMode selects when the repository is polled. More values may be added. A client
+// that does not know a value must keep it, and must not take it for the default.
 // +enum
 // +k8s:enum
 type PollingMode string

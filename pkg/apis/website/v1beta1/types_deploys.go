@@ -7,8 +7,8 @@ import (
 // WebsiteSyncStatus is the state of the requests to fetch the repository at once.
 // They have increasing ids, from 1. A request is answered when lastCompleted.id is
 // not below its id, running when startedID is not, and pending otherwise. One with an
-// id above lastRequest.id was lost when the store was restored. Ids are those of one
-// Website: compare metadata.uid too.
+// id above lastRequest.id was lost when the store was restored. Ids are unique within
+// one Website: compare metadata.uid too.
 type WebsiteSyncStatus struct {
 	// lastRequest is the last recorded request. Written by the server only.
 	// +required
@@ -31,7 +31,7 @@ type WebsiteSyncStatus struct {
 // WebsiteSyncRecord is a recorded request to fetch the repository at once. Requests
 // that join a pending one share its record.
 type WebsiteSyncRecord struct {
-	// id is one more than that of the request before, and 1 for the first.
+	// id is one more than the id of the previous request, and 1 for the first.
 	// +required
 	// +k8s:required
 	// +k8s:minimum=1
@@ -63,7 +63,7 @@ type WebsiteSyncCompletion struct {
 	// +k8s:minimum=1
 	ID int64 `json:"id" protobuf:"varint,1,opt,name=id"`
 
-	// time is when the outcome was observed.
+	// time is the time at which the outcome was observed.
 	// +required
 	// +k8s:opaqueType
 	Time metav1.Time `json:"time" protobuf:"bytes,2,opt,name=time"`
@@ -123,21 +123,21 @@ type WebsiteRelease struct {
 	// +k8s:maxBytes=100
 	Author string `json:"author,omitempty" protobuf:"bytes,3,opt,name=author"`
 
-	// publishedTime is when all ready pods served the commit.
+	// publishedTime is the time from which all ready pods served the commit.
 	// +required
 	// +k8s:opaqueType
 	PublishedTime metav1.Time `json:"publishedTime" protobuf:"bytes,4,opt,name=publishedTime"`
 
-	// observedTime is when website-controller observed what the commit was published
-	// for: the request to sync, the change of the spec, or the commit in a pod. The
-	// time until publishedTime is the delay. Absent if website-controller was started
+	// observedTime is the time at which website-controller observed the cause: the
+	// request to sync, the change of the spec, or the commit in a pod. The time
+	// until publishedTime is the delay. Absent if website-controller was started
 	// in between.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType
 	ObservedTime *metav1.Time `json:"observedTime,omitempty" protobuf:"bytes,5,opt,name=observedTime"`
 
-	// cause is why the commit was published: Poll (a fetch that was not requested, at
+	// cause is the cause of the publication: Poll (a fetch that was not requested, at
 	// the polling interval or by a pod that starts), Sync (a request to the subresource
 	// sync), Spec (a change of the spec) or Rollback (a request to the subresource
 	// rollback). More values can be added.
@@ -146,8 +146,8 @@ type WebsiteRelease struct {
 	Cause ReleaseCause `json:"cause" protobuf:"bytes,6,opt,name=cause,casttype=ReleaseCause"`
 }
 
-// ReleaseCause is why a commit was published. More values may be added. A client
-// should show one that it does not know as it is.
+// ReleaseCause is the cause of publishing a commit. More values may be added. A
+// client should show an unknown one unchanged.
 // +enum
 // +k8s:enum
 type ReleaseCause string

@@ -13,7 +13,7 @@ type WebsiteHost struct {
 	// +k8s:maxLength=230
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// role is what visitors of the host get: the site (Alias and Canonical), or a
+	// role is the response to visitors of the host: the site (Alias and Canonical), or a
 	// redirect to the canonical host with the status code 301 (Redirect). At most one
 	// host is Canonical; it must have no wildcard, and Redirect requires it. The roles do
 	// not depend on the order of the list, which others may change. An Ingress cannot
@@ -24,8 +24,8 @@ type WebsiteHost struct {
 	Role HostRole `json:"role,omitempty" protobuf:"bytes,2,opt,name=role,casttype=HostRole"`
 }
 
-// HostRole is what visitors of a host get. More values may be added. A client that does
-// not know a value must keep it, and must not take it for the default.
+// HostRole is the response to visitors of a host. More values may be added. A client
+// that does not know a value must keep it, and must not take it for the default.
 // +enum
 // +k8s:enum
 type HostRole string
@@ -33,13 +33,13 @@ type HostRole string
 const (
 	// HostRoleAlias serves the site.
 	HostRoleAlias HostRole = "Alias"
-	// HostRoleCanonical serves the site, and is where other hosts are redirected to.
+	// HostRoleCanonical serves the site, and is the target of redirects from other hosts.
 	HostRoleCanonical HostRole = "Canonical"
 	// HostRoleRedirect redirects to the canonical host.
 	HostRoleRedirect HostRole = "Redirect"
 )
 
-// WebsiteHostStatus is what was observed of a host.
+// WebsiteHostStatus is the observed state of a host.
 type WebsiteHostStatus struct {
 	// name is the host.
 	// +required
@@ -47,11 +47,11 @@ type WebsiteHostStatus struct {
 	// +k8s:maxLength=253
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// conditions are those of the host, at most 8. Routed is True if the last requests for
-	// the host, at the address of each Gateway or of the Ingress, returned a published
-	// commit of the site or, with the role Redirect, the redirect. It is False if they did
-	// not, or if the host cannot be routed, and Unknown as long as no request was made, as
-	// for a host with a wildcard.
+	// conditions are the conditions of the host, at most 8. Routed is True if the last
+	// requests for the host, at the address of each Gateway or of the Ingress, returned a
+	// published commit of the site or, with the role Redirect, the redirect. It is False
+	// if they did not, or if the host cannot be routed, and Unknown as long as no request
+	// was made, as for a host with a wildcard.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -62,8 +62,9 @@ type WebsiteHostStatus struct {
 	// +k8s:eachVal=+k8s:opaqueType
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,2,rep,name=conditions"`
 
-	// certificateExpirationTime is when the certificate expires that the last TLS
-	// handshake for the host presented: of several Gateways, the earliest time.
+	// certificateExpirationTime is the expiration time of the certificate that
+	// the last TLS handshake for the host presented: of several Gateways, the
+	// earliest time.
 	// +optional
 	// +k8s:opaqueType
 	CertificateExpirationTime *metav1.Time `json:"certificateExpirationTime,omitempty" protobuf:"bytes,3,opt,name=certificateExpirationTime"`

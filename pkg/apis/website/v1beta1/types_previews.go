@@ -17,8 +17,8 @@ type WebsitePreviews struct {
 	// +k8s:eachVal=+k8s:maxBytes=255
 	Branches []string `json:"branches" protobuf:"bytes,1,rep,name=branches"`
 
-	// maxCount is the largest number of previews, from 1 to 50. Of more branches,
-	// those that have a preview keep it. Defaults to 5.
+	// maxCount is the largest number of previews, from 1 to 50. If more branches
+	// match, existing previews are kept. Defaults to 5.
 	// +optional
 	// +default=5
 	// +k8s:optional
@@ -28,7 +28,7 @@ type WebsitePreviews struct {
 
 	// ttlSeconds is the time in seconds after which a preview is removed if its
 	// branch has had no new commit, from 3600 to 31536000. Defaults to none: a
-	// preview is kept as long as there is its branch.
+	// preview is kept as long as its branch exists.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=3600
@@ -45,14 +45,14 @@ type WebsitePreviews struct {
 	// +k8s:maxLength=100
 	Domain string `json:"domain,omitempty" protobuf:"bytes,4,opt,name=domain"`
 
-	// access restricts who may read the previews, as spec.access does for the site. A
-	// member that is not set is that of spec.access.
+	// access restricts the visitors of the previews, as spec.access does for the
+	// site. An unset member is inherited from spec.access.
 	// +optional
 	Access WebsiteAccess `json:"access,omitempty,omitzero" protobuf:"bytes,5,opt,name=access"`
 }
 
-// WebsitePreviewStatus is what was observed of a branch that has, or has had, a
-// preview.
+// WebsitePreviewStatus is the observed state of a branch that has, or has had,
+// a preview.
 type WebsitePreviewStatus struct {
 	// branch is the name of the branch.
 	// +required
@@ -60,8 +60,8 @@ type WebsitePreviewStatus struct {
 	// +k8s:maxBytes=255
 	Branch string `json:"branch" protobuf:"bytes,1,opt,name=branch"`
 
-	// websiteName is the name of the Website that is the preview. It is empty when
-	// the preview was removed because of its age.
+	// websiteName is the name of the preview's Website. It is empty when the
+	// preview was removed because of its age.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=63
@@ -71,7 +71,7 @@ type WebsitePreviewStatus struct {
 	// +optional
 	Commit string `json:"commit,omitempty" protobuf:"bytes,3,opt,name=commit"`
 
-	// lastCommitTime is when that commit was first observed.
+	// lastCommitTime is the time at which that commit was first observed.
 	// +optional
 	// +k8s:opaqueType
 	LastCommitTime metav1.Time `json:"lastCommitTime,omitempty,omitzero" protobuf:"bytes,4,opt,name=lastCommitTime"`

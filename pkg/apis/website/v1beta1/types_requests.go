@@ -12,7 +12,7 @@ type WebsiteSyncOptions struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
 
-	// timeoutSeconds is how long to wait until all ready pods serve the requested
+	// timeoutSeconds is the time to wait until all ready pods serve the requested
 	// commit, in seconds, from 0 to 300. kube-apiserver ends requests after its
 	// --request-timeout, by default 60 seconds. Defaults to no waiting.
 	// +optional
@@ -84,7 +84,7 @@ type WebsiteRollback struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
 	// metadata identifies the Website. In requests, uid and resourceVersion are
-	// preconditions; in responses, generation is that of the changed spec.
+	// preconditions; in responses, generation is the generation of the changed spec.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	// +optional
 	// +k8s:opaqueType

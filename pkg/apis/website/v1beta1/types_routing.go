@@ -1,7 +1,7 @@
 package v1beta1
 
-// WebsiteRouting selects what routes requests for the hosts to the site: at most
-// one of parentRefs and ingressClassName.
+// WebsiteRouting selects the Gateways or the Ingress that route requests for the
+// hosts to the site: at most one of parentRefs and ingressClassName.
 type WebsiteRouting struct {
 	// parentRefs are the Gateways (gateway.networking.k8s.io/v1) that route the hosts, from
 	// 1 to 8. Each must allow routes, and with the tls.mode Secret or Issuer also
@@ -26,7 +26,7 @@ type WebsiteRouting struct {
 
 // ParentReference names a Gateway, or one of its listeners.
 type ParentReference struct {
-	// namespace is the namespace of the Gateway. Defaults to that of the Website.
+	// namespace is the namespace of the Gateway. Defaults to the Website's own.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-short-name
@@ -38,20 +38,20 @@ type ParentReference struct {
 	// +k8s:format=k8s-long-name
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name"`
 
-	// sectionName is the listener of the Gateway that routes the hosts. It must not be
-	// set with the tls.mode Secret or Issuer, whose certificates are those of listeners of
-	// the Website. Defaults to all listeners.
+	// sectionName is the listener of the Gateway that routes the hosts. It must not be set
+	// with the tls.mode Secret or Issuer, whose certificates belong to listeners of the
+	// Website. Defaults to all listeners.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-long-name
 	SectionName string `json:"sectionName,omitempty" protobuf:"bytes,3,opt,name=sectionName"`
 }
 
-// WebsiteTLS selects the certificate of the hosts: a union, of which mode is the
-// discriminator.
+// WebsiteTLS selects the certificate of the hosts: a union with the
+// discriminator mode.
 type WebsiteTLS struct {
-	// mode is where the certificate of the hosts is from: Listener (that of the Gateway's
-	// own listeners, or the default certificate of the Ingress controller), Secret
+	// mode is the source of the hosts' certificate: Listener (the Gateway's own
+	// listeners, or the default certificate of the Ingress controller), Secret
 	// (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret
 	// and Issuer need a Gateway that allows ListenerSets; at others the hosts are served
 	// with the certificates of their listeners, and the condition Routed reports that the
@@ -76,17 +76,17 @@ type WebsiteTLS struct {
 	// +k8s:unionMember(memberName: "Issuer")
 	IssuerRef *IssuerReference `json:"issuerRef,omitempty" protobuf:"bytes,3,opt,name=issuerRef"`
 
-	// redirect has a Gateway redirect requests by http to https, with the status code 301.
-	// With false, requests by http are served as well, for a proxy in front that ends TLS:
-	// pages and passwords are then sent in the clear. An Ingress cannot express either:
-	// its controller decides. Defaults to true.
+	// redirect makes a Gateway redirect HTTP requests to https, with the status code 301.
+	// With false, HTTP requests are served as well, for a proxy in front that ends TLS:
+	// pages and passwords are then sent unencrypted. An Ingress cannot express either: its
+	// controller decides. Defaults to true.
 	// +optional
 	// +default=true
 	// +k8s:optional
 	Redirect *bool `json:"redirect,omitempty" protobuf:"varint,4,opt,name=redirect"`
 }
 
-// TLSMode is where the certificate of the hosts is from. More values may be added. A
+// TLSMode is the source of the hosts' certificate. More values may be added. A
 // client that does not know a value must keep it.
 // +enum
 // +k8s:enum
@@ -102,7 +102,7 @@ const (
 	TLSModeIssuer TLSMode = "Issuer"
 )
 
-// IssuerReference names an issuer of cert-manager, or an external issuer that it knows.
+// IssuerReference names an issuer of cert-manager, or an external issuer for it.
 type IssuerReference struct {
 	// group is the API group of the issuer. Defaults to cert-manager.io.
 	// +optional

@@ -7,9 +7,9 @@ package v1beta1
 //
 // BasicAuth admits the users of a Secret.
 type BasicAuthApplyConfiguration struct {
-	// secretRef names the Secret with the users who may read the site: of type
-	// kubernetes.io/basic-auth, with the keys username and password, or with the
-	// key htpasswd, whose lines are in the format of htpasswd. Its changes take effect
+	// secretRef names the Secret with the users of the site: of type
+	// kubernetes.io/basic-auth, with the keys username and password, or with the key
+	// htpasswd, whose lines are in the format of htpasswd. Its changes take effect
 	// without new pods. While the Secret is missing or invalid, every request is
 	// rejected. Setting it requires get on the Secret.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`

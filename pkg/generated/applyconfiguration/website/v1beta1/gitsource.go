@@ -20,8 +20,9 @@ type GitSourceApplyConfiguration struct {
 	// ref is the reference to publish: at most one of branch, tag, commit and
 	// name. Defaults to the branch of the remote's HEAD.
 	Ref *GitReferenceApplyConfiguration `json:"ref,omitempty"`
-	// submodules selects the git submodules to fetch: None, Shallow (those of
-	// the repository) or Recursive (also those of submodules). Defaults to None.
+	// submodules selects the git submodules to fetch: None, Shallow (only the
+	// repository's own) or Recursive (also submodules of submodules). Defaults
+	// to None.
 	Submodules *websitev1beta1.SubmodulePolicy `json:"submodules,omitempty"`
 	// secretRef names the Secret with the credentials for the repository:
 	// username and password for https://, ssh-privatekey and known_hosts for

@@ -5,7 +5,7 @@ package v1beta1
 // IssuerReferenceApplyConfiguration represents a declarative configuration of the IssuerReference type for use
 // with apply.
 //
-// IssuerReference names an issuer of cert-manager, or an external issuer that it knows.
+// IssuerReference names an issuer of cert-manager, or an external issuer for it.
 type IssuerReferenceApplyConfiguration struct {
 	// group is the API group of the issuer. Defaults to cert-manager.io.
 	Group *string `json:"group,omitempty"`

@@ -7,13 +7,13 @@ package v1beta1
 //
 // ParentReference names a Gateway, or one of its listeners.
 type ParentReferenceApplyConfiguration struct {
-	// namespace is the namespace of the Gateway. Defaults to that of the Website.
+	// namespace is the namespace of the Gateway. Defaults to the Website's own.
 	Namespace *string `json:"namespace,omitempty"`
 	// name is the name of the Gateway.
 	Name *string `json:"name,omitempty"`
-	// sectionName is the listener of the Gateway that routes the hosts. It must not be
-	// set with the tls.mode Secret or Issuer, whose certificates are those of listeners of
-	// the Website. Defaults to all listeners.
+	// sectionName is the listener of the Gateway that routes the hosts. It must not be set
+	// with the tls.mode Secret or Issuer, whose certificates belong to listeners of the
+	// Website. Defaults to all listeners.
 	SectionName *string `json:"sectionName,omitempty"`
 }
 

@@ -5,10 +5,10 @@ package v1beta1
 // WebsiteAccessApplyConfiguration represents a declarative configuration of the WebsiteAccess type for use
 // with apply.
 //
-// WebsiteAccess restricts who may read a site.
+// WebsiteAccess restricts the visitors of a site.
 type WebsiteAccessApplyConfiguration struct {
-	// basicAuth has visitors send the name and password of a user (RFC 7617). Defaults to
-	// none: everyone may read the site.
+	// basicAuth requires visitors to send the name and password of a user (RFC 7617).
+	// Defaults to none: everyone may read the site.
 	BasicAuth *BasicAuthApplyConfiguration `json:"basicAuth,omitempty"`
 }
 

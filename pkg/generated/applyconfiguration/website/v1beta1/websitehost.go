@@ -14,7 +14,7 @@ type WebsiteHostApplyConfiguration struct {
 	// name is the host: a DNS name in lower case with at least one dot, of at most 230
 	// characters. The first label may be "*", for all names below that no Website names.
 	Name *string `json:"name,omitempty"`
-	// role is what visitors of the host get: the site (Alias and Canonical), or a
+	// role is the response to visitors of the host: the site (Alias and Canonical), or a
 	// redirect to the canonical host with the status code 301 (Redirect). At most one
 	// host is Canonical; it must have no wildcard, and Redirect requires it. The roles do
 	// not depend on the order of the list, which others may change. An Ingress cannot

@@ -10,18 +10,19 @@ import (
 // WebsiteHostStatusApplyConfiguration represents a declarative configuration of the WebsiteHostStatus type for use
 // with apply.
 //
-// WebsiteHostStatus is what was observed of a host.
+// WebsiteHostStatus is the observed state of a host.
 type WebsiteHostStatusApplyConfiguration struct {
 	// name is the host.
 	Name *string `json:"name,omitempty"`
-	// conditions are those of the host, at most 8. Routed is True if the last requests for
-	// the host, at the address of each Gateway or of the Ingress, returned a published
-	// commit of the site or, with the role Redirect, the redirect. It is False if they did
-	// not, or if the host cannot be routed, and Unknown as long as no request was made, as
-	// for a host with a wildcard.
+	// conditions are the conditions of the host, at most 8. Routed is True if the last
+	// requests for the host, at the address of each Gateway or of the Ingress, returned a
+	// published commit of the site or, with the role Redirect, the redirect. It is False
+	// if they did not, or if the host cannot be routed, and Unknown as long as no request
+	// was made, as for a host with a wildcard.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// certificateExpirationTime is when the certificate expires that the last TLS
-	// handshake for the host presented: of several Gateways, the earliest time.
+	// certificateExpirationTime is the expiration time of the certificate that
+	// the last TLS handshake for the host presented: of several Gateways, the
+	// earliest time.
 	CertificateExpirationTime *metav1.Time `json:"certificateExpirationTime,omitempty"`
 }
 

@@ -13,9 +13,9 @@ import (
 // the subresource sync.
 type WebsitePollingApplyConfiguration struct {
 	// mode is Periodic (every pod fetches the repository every periodSeconds) or Never
-	// (only when it starts, and to serve what the other pods serve). Never is for a
-	// repository whose pushes request a sync; it does not hold a commit, as pin and
-	// suspend do. Defaults to Periodic.
+	// (only when it starts, and to serve the same commit as the other pods). Never is
+	// for a repository whose pushes request a sync; it does not hold a commit, as pin
+	// and suspend do. Defaults to Periodic.
 	Mode *websitev1beta1.PollingMode `json:"mode,omitempty"`
 	// periodSeconds is the polling interval in seconds, from 10 to 86400. It has no
 	// effect with the mode Never, and may be set, so that mode can be changed alone.

@@ -12,20 +12,20 @@ type WebsitePreviewsApplyConfiguration struct {
 	// 255 bytes. "*" stands for any characters. The branch of the Website itself has
 	// no preview.
 	Branches []string `json:"branches,omitempty"`
-	// maxCount is the largest number of previews, from 1 to 50. Of more branches,
-	// those that have a preview keep it. Defaults to 5.
+	// maxCount is the largest number of previews, from 1 to 50. If more branches
+	// match, existing previews are kept. Defaults to 5.
 	MaxCount *int32 `json:"maxCount,omitempty"`
 	// ttlSeconds is the time in seconds after which a preview is removed if its
 	// branch has had no new commit, from 3600 to 31536000. Defaults to none: a
-	// preview is kept as long as there is its branch.
+	// preview is kept as long as its branch exists.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 	// domain is the DNS domain of the previews: their hosts are
 	// <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of
 	// website-controller; without that, previews have no hosts, and a Service of the
 	// type NodePort if the Website has one, otherwise ClusterIP.
 	Domain *string `json:"domain,omitempty"`
-	// access restricts who may read the previews, as spec.access does for the site. A
-	// member that is not set is that of spec.access.
+	// access restricts the visitors of the previews, as spec.access does for the
+	// site. An unset member is inherited from spec.access.
 	Access *WebsiteAccessApplyConfiguration `json:"access,omitempty"`
 }
 

@@ -9,17 +9,17 @@ import (
 // WebsitePreviewStatusApplyConfiguration represents a declarative configuration of the WebsitePreviewStatus type for use
 // with apply.
 //
-// WebsitePreviewStatus is what was observed of a branch that has, or has had, a
-// preview.
+// WebsitePreviewStatus is the observed state of a branch that has, or has had,
+// a preview.
 type WebsitePreviewStatusApplyConfiguration struct {
 	// branch is the name of the branch.
 	Branch *string `json:"branch,omitempty"`
-	// websiteName is the name of the Website that is the preview. It is empty when
-	// the preview was removed because of its age.
+	// websiteName is the name of the preview's Website. It is empty when the
+	// preview was removed because of its age.
 	WebsiteName *string `json:"websiteName,omitempty"`
 	// commit is the last commit of the branch: 40 or 64 hexadecimal digits.
 	Commit *string `json:"commit,omitempty"`
-	// lastCommitTime is when that commit was first observed.
+	// lastCommitTime is the time at which that commit was first observed.
 	LastCommitTime *v1.Time `json:"lastCommitTime,omitempty"`
 }
 

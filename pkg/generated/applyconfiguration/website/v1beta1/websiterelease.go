@@ -18,14 +18,14 @@ type WebsiteReleaseApplyConfiguration struct {
 	Subject *string `json:"subject,omitempty"`
 	// author is the name of the author, of at most 100 bytes.
 	Author *string `json:"author,omitempty"`
-	// publishedTime is when all ready pods served the commit.
+	// publishedTime is the time from which all ready pods served the commit.
 	PublishedTime *v1.Time `json:"publishedTime,omitempty"`
-	// observedTime is when website-controller observed what the commit was published
-	// for: the request to sync, the change of the spec, or the commit in a pod. The
-	// time until publishedTime is the delay. Absent if website-controller was started
+	// observedTime is the time at which website-controller observed the cause: the
+	// request to sync, the change of the spec, or the commit in a pod. The time
+	// until publishedTime is the delay. Absent if website-controller was started
 	// in between.
 	ObservedTime *v1.Time `json:"observedTime,omitempty"`
-	// cause is why the commit was published: Poll (a fetch that was not requested, at
+	// cause is the cause of the publication: Poll (a fetch that was not requested, at
 	// the polling interval or by a pod that starts), Sync (a request to the subresource
 	// sync), Spec (a change of the spec) or Rollback (a request to the subresource
 	// rollback). More values can be added.

@@ -5,8 +5,8 @@ package v1beta1
 // WebsiteRoutingApplyConfiguration represents a declarative configuration of the WebsiteRouting type for use
 // with apply.
 //
-// WebsiteRouting selects what routes requests for the hosts to the site: at most
-// one of parentRefs and ingressClassName.
+// WebsiteRouting selects the Gateways or the Ingress that route requests for the
+// hosts to the site: at most one of parentRefs and ingressClassName.
 type WebsiteRoutingApplyConfiguration struct {
 	// parentRefs are the Gateways (gateway.networking.k8s.io/v1) that route the hosts, from
 	// 1 to 8. Each must allow routes, and with the tls.mode Secret or Issuer also

@@ -17,12 +17,12 @@ type WebsiteSpecApplyConfiguration struct {
 	// replicas is the number of pods, at least 0. With 0 the site is offline.
 	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// suspend stops publishing: while it is true, no commit is published but that of
-	// pin. Unless pin is set, the server sets it to the last published
-	// commit, because only the spec outlives the pods, and removes that pin when
-	// suspend is no longer true. Without a published commit, pods keep what they serve,
-	// new pods serve nothing, and the condition Synced has the reason
-	// SuspendedWithoutCommit. Defaults to false.
+	// suspend stops publishing: while it is true, only the commit of pin is published.
+	// Unless pin is set, the server sets it to the last published commit, because only
+	// the spec outlives the pods, and removes that pin when suspend is no longer true.
+	// Without a published commit, pods keep serving their release, new pods serve
+	// nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults
+	// to false.
 	Suspend *bool `json:"suspend,omitempty"`
 	// source is the content to publish.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`
@@ -45,23 +45,23 @@ type WebsiteSpecApplyConfiguration struct {
 	// pin is a commit to serve instead of the newest one. The repository is still
 	// fetched, and removing pin publishes the newest commit at once. POST to the
 	// subresource rollback sets it, and so does the server when suspend becomes true.
-	// While suspend is true, a pin that is removed is replaced by one of the last
-	// published commit. Defaults to none.
+	// While suspend is true, a removed pin is replaced by one of the last published
+	// commit. Defaults to none.
 	Pin *WebsitePinApplyConfiguration `json:"pin,omitempty"`
 	// hosts are the hosts of the site, at most 64. Of two Websites with the same host, in
 	// any namespaces, the older one has it. Because an older Website could so take the
 	// hosts of others, adding one requires use on websitehosts, with the host as name: see
 	// --host-authorization of website-apiserver. Defaults to none.
 	Hosts []WebsiteHostApplyConfiguration `json:"hosts,omitempty"`
-	// routing selects what routes requests for the hosts to the site. It may only
-	// be set with hosts.
+	// routing selects the Gateways or the Ingress that route requests for the
+	// hosts to the site. It may only be set with hosts.
 	Routing *WebsiteRoutingApplyConfiguration `json:"routing,omitempty"`
-	// tls has the hosts served with TLS, and selects their certificate. It may only be set
+	// tls serves the hosts with TLS, and selects their certificate. It may only be set
 	// with hosts. Defaults to none: the hosts are served by all listeners of the Gateway
-	// that take them, with TLS and without it, as these are, or by an Ingress without TLS,
-	// and nothing is redirected to https.
+	// that accept them, with and without TLS, or by an Ingress without TLS, and no request
+	// is redirected to https.
 	TLS *WebsiteTLSApplyConfiguration `json:"tls,omitempty"`
-	// access restricts who may read the site.
+	// access restricts the visitors of the site.
 	Access *WebsiteAccessApplyConfiguration `json:"access,omitempty"`
 	// previews gives branches of the repository a site each. Defaults to none.
 	Previews *WebsitePreviewsApplyConfiguration `json:"previews,omitempty"`

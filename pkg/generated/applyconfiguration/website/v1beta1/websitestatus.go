@@ -33,8 +33,8 @@ type WebsiteStatusApplyConfiguration struct {
 	// has one.
 	NodePort *int32 `json:"nodePort,omitempty"`
 	// urls are the addresses of the site, at most 80, preferred first: one for each host,
-	// that of the canonical host before the others, and then those of the Service. The
-	// address of a host is listed once a request for it returned a published commit.
+	// beginning with the canonical one, and then the Service's. The address of a host is
+	// listed once a request for it returned a published commit.
 	URLs []string `json:"urls,omitempty"`
 	// conditions are Ready, which summarizes the pods, the Service and the hosts, Available,
 	// Progressing, Synced, with hosts Routed, and with previews PreviewsReady, on which Ready does
@@ -46,10 +46,10 @@ type WebsiteStatusApplyConfiguration struct {
 	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`
 	// history contains the last published commits, at most 10, newest first.
 	History []WebsiteReleaseApplyConfiguration `json:"history,omitempty"`
-	// hosts are what was observed of the hosts of the spec.
+	// hosts are the observed states of the hosts of the spec.
 	Hosts []WebsiteHostStatusApplyConfiguration `json:"hosts,omitempty"`
-	// previews are what was observed of branches that have, or have had, a preview, in
-	// the order of their names.
+	// previews are the observed states of branches that have, or have had, a preview,
+	// in the order of their names.
 	Previews []WebsitePreviewStatusApplyConfiguration `json:"previews,omitempty"`
 }
 

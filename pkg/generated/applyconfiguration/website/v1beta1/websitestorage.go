@@ -11,9 +11,9 @@ import (
 //
 // WebsiteStorage configures the volume of each pod with the repository and its releases.
 type WebsiteStorageApplyConfiguration struct {
-	// sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from
-	// 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit
-	// beside the published one is refused. Defaults to 2Gi.
+	// sizeLimit is the size limit of the volume, an emptyDir, in bytes, from 64Mi to 16Ti.
+	// Earlier releases are removed to stay below; a commit that does not fit beside the
+	// published one is refused. Defaults to 2Gi.
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
 

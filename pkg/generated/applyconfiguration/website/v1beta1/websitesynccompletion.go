@@ -15,7 +15,7 @@ import (
 type WebsiteSyncCompletionApplyConfiguration struct {
 	// id is the id of the completed request.
 	ID *int64 `json:"id,omitempty"`
-	// time is when the outcome was observed.
+	// time is the time at which the outcome was observed.
 	Time *v1.Time `json:"time,omitempty"`
 	// result is Succeeded if all ready pods served the requested commit, else
 	// Failed. Treat a value that you do not know as Failed.

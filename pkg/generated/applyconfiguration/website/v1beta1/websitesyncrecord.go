@@ -12,7 +12,7 @@ import (
 // WebsiteSyncRecord is a recorded request to fetch the repository at once. Requests
 // that join a pending one share its record.
 type WebsiteSyncRecordApplyConfiguration struct {
-	// id is one more than that of the request before, and 1 for the first.
+	// id is one more than the id of the previous request, and 1 for the first.
 	ID *int64 `json:"id,omitempty"`
 	// time is the time of the request.
 	Time *v1.Time `json:"time,omitempty"`

@@ -8,8 +8,8 @@ package v1beta1
 // WebsiteSyncStatus is the state of the requests to fetch the repository at once.
 // They have increasing ids, from 1. A request is answered when lastCompleted.id is
 // not below its id, running when startedID is not, and pending otherwise. One with an
-// id above lastRequest.id was lost when the store was restored. Ids are those of one
-// Website: compare metadata.uid too.
+// id above lastRequest.id was lost when the store was restored. Ids are unique within
+// one Website: compare metadata.uid too.
 type WebsiteSyncStatusApplyConfiguration struct {
 	// lastRequest is the last recorded request. Written by the server only.
 	LastRequest *WebsiteSyncRecordApplyConfiguration `json:"lastRequest,omitempty"`

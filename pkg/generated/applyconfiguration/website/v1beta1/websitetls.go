@@ -9,11 +9,11 @@ import (
 // WebsiteTLSApplyConfiguration represents a declarative configuration of the WebsiteTLS type for use
 // with apply.
 //
-// WebsiteTLS selects the certificate of the hosts: a union, of which mode is the
-// discriminator.
+// WebsiteTLS selects the certificate of the hosts: a union with the
+// discriminator mode.
 type WebsiteTLSApplyConfiguration struct {
-	// mode is where the certificate of the hosts is from: Listener (that of the Gateway's
-	// own listeners, or the default certificate of the Ingress controller), Secret
+	// mode is the source of the hosts' certificate: Listener (the Gateway's own
+	// listeners, or the default certificate of the Ingress controller), Secret
 	// (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret
 	// and Issuer need a Gateway that allows ListenerSets; at others the hosts are served
 	// with the certificates of their listeners, and the condition Routed reports that the
@@ -26,10 +26,10 @@ type WebsiteTLSApplyConfiguration struct {
 	// issuerRef names the issuer that cert-manager uses to issue a certificate for each
 	// host. It must be set if and only if mode is Issuer.
 	IssuerRef *IssuerReferenceApplyConfiguration `json:"issuerRef,omitempty"`
-	// redirect has a Gateway redirect requests by http to https, with the status code 301.
-	// With false, requests by http are served as well, for a proxy in front that ends TLS:
-	// pages and passwords are then sent in the clear. An Ingress cannot express either:
-	// its controller decides. Defaults to true.
+	// redirect makes a Gateway redirect HTTP requests to https, with the status code 301.
+	// With false, HTTP requests are served as well, for a proxy in front that ends TLS:
+	// pages and passwords are then sent unencrypted. An Ingress cannot express either: its
+	// controller decides. Defaults to true.
 	Redirect *bool `json:"redirect,omitempty"`
 }
 
