@@ -18,36 +18,36 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// accesses are those of the problems of the agent. Others are unknown.
+// accesses maps the access problems of the agent to those in an Observation. Other problems are
+// ignored.
 var accesses = map[access.Problem]workload.Access{
 	access.ProblemMissing:         workload.AccessSecretMissing,
 	access.ProblemInvalid:         workload.AccessSecretInvalid,
 	access.ProblemUnsupportedHash: workload.AccessUnsupportedHash,
 }
 
-// answer is what a pod has answered.
+// answer is the decoded response of a pod.
 type answer struct {
 	workload.Observation
-	// sync is false when the agent has not answered: then only the commit is known.
+	// sync is false when the agent has not responded: then only the commit is known.
 	sync bool
-	// revision names what the agent knows. It is empty if requests cannot wait.
+	// revision identifies the state of the agent. It is empty if requests cannot wait.
 	revision string
-	// prepared is a commit that the pod holds back until others have it.
+	// prepared is a commit that the pod holds back until its siblings have it.
 	prepared string
-	// nextSync is how long it takes until the repository is contacted again, and syncs
-	// whether it ever is.
+	// nextSync is the time until the next fetch, and syncs whether there is one.
 	nextSync time.Duration
 	syncs    bool
 }
 
-// maxReplaced is how many commits with the same content are taken from an answer.
+// maxReplaced limits the commits with the same content in an answer.
 const maxReplaced = 10
 
-// maxSubject and maxAuthor are how many bytes of a subject and an author are reported.
+// maxSubject and maxAuthor limit the bytes of a commit's subject and author in the status.
 const maxSubject, maxAuthor = 200, 100
 
-// printable returns what can be shown of a text, of some bytes at most: it is of a
-// repository, and control characters could change what a terminal shows.
+// printable returns at most some bytes of the printable text. The text comes from a repository, and
+// control characters could manipulate a terminal.
 func printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -59,15 +59,15 @@ func printable(text string, most int) string {
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 	}
-	// A part of a string keeps all of it in memory.
+	// A substring keeps the whole string in memory.
 	return strings.Clone(strings.TrimSpace(text))
 }
 
-// maxRevision is enough for the revisions of agents.
+// maxRevision is long enough for the revisions of agents.
 const maxRevision = 100
 
-// parseStatus reads what the agent knows. A pod can be made to answer anything, so nothing
-// of it is used but commits, and words that are known here.
+// parseStatus decodes the status of an agent. A compromised pod can respond with anything, so only
+// commits and known words are used.
 func parseStatus(body []byte) (answer, error) {
 	var status agent.Status
 	if err := json.Unmarshal(body, &status); err != nil {
@@ -116,8 +116,8 @@ func parseStatus(body []byte) (answer, error) {
 	return a, nil
 }
 
-// parseCommit reads the answer to /commit. A 503 of another server, such as a
-// proxy, is not the pod's way of saying that it has no commit.
+// parseCommit decodes the response to /commit. Only a 503 of the pod itself means that it has no
+// commit, not a 503 of another server, such as a proxy.
 func parseCommit(code int, body []byte) (string, error) {
 	text := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch {

@@ -34,7 +34,7 @@ func TestParseCommit(t *testing.T) {
 	}
 }
 
-// TestPrintableIsACopy: a text that is shown does not keep all that a pod has answered in memory.
+// TestPrintableIsACopy: a printed text does not keep the whole response of a pod in memory.
 func TestPrintableIsACopy(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"short":                    {"a commit", "a commit"},
@@ -54,8 +54,8 @@ func TestPrintableIsACopy(t *testing.T) {
 	}
 }
 
-// TestAccessIsAKnownWord: a pod can be made to answer anything, and what it answers ends up
-// in a status.
+// TestAccessIsAKnownWord: a compromised pod can respond with anything, and the status shows its
+// access problem.
 func TestAccessIsAKnownWord(t *testing.T) {
 	for answered, want := range map[access.Problem]workload.Access{
 		"":                            workload.AccessOpen,
@@ -80,7 +80,7 @@ func TestAccessIsAKnownWord(t *testing.T) {
 	}
 }
 
-// TestWarningsAreKnownWords: no other word of a pod gets into a status, and none twice.
+// TestWarningsAreKnownWords: only known words of a pod get into a status, each once.
 func TestWarningsAreKnownWords(t *testing.T) {
 	status := statusOf(commitA)
 	status.Warnings = []release.Warning{"x", release.WarningSubmodules, release.WarningIndexMissing, "a b",

@@ -11,13 +11,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// maxBranches is how many branches are taken from an answer.
+// maxBranches limits the branches in an answer.
 const maxBranches = 100
 
-// branchesID is the form of an identifier of what was listed.
+// branchesID is the form of an identifier of a list of branches.
 var branchesID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// branchesOf returns what an agent says of branches, without those that cannot be any.
+// branchesOf returns the branches that an agent reports, without invalid ones.
 func branchesOf(status *agent.BranchesStatus) *workload.Branches {
 	if status == nil || !branchesID.MatchString(status.ID) {
 		return nil

@@ -32,7 +32,7 @@ func parsed(t *testing.T, branches *agent.BranchesStatus) answer {
 	return a
 }
 
-// TestBranchesOfAnAnswer: a pod can be made to answer anything.
+// TestBranchesOfAnAnswer: a compromised pod can respond with anything.
 func TestBranchesOfAnAnswer(t *testing.T) {
 	status := listedNow("日本", "a", "a", "a b", "-x", "a\u202e", "a:b")
 	status.Branches = append(status.Branches, git.Branch{Name: "c", Commit: "no commit"})
@@ -60,7 +60,7 @@ func TestBranchesOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestSameBranchesAreNoNews: each answer that is news has the Website reconciled.
+// TestSameBranchesAreNoNews: unchanged branches do not reconcile the Website.
 func TestSameBranchesAreNoNews(t *testing.T) {
 	var s state
 	s.update(parsed(t, listedNow("a")), nil, time.Now())

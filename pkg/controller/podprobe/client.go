@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
-// Mode is how the ports of pods are reached.
+// Mode is the way to reach the ports of pods.
 type Mode string
 
 const (
@@ -30,16 +30,15 @@ const (
 )
 
 const (
-	// dialTimeout is for the connection to a pod: in a cluster that takes milliseconds,
-	// and a lost packet is sent again within a second.
+	// dialTimeout is for the connection to a pod: in a cluster that takes milliseconds, and a lost
+	// packet is sent again within a second.
 	dialTimeout = 1200 * time.Millisecond
-	// requestTimeout is for one request to a pod: the answer is a line from a server in
-	// the same cluster.
+	// requestTimeout is for one request to a pod: the response is a line from a server in the same
+	// cluster.
 	requestTimeout = 2 * time.Second
-	// apiTimeout is for one request to the API server, which may have to reach the pod
-	// or its node.
+	// apiTimeout is for one request to the API server, which may have to reach the pod or its node.
 	apiTimeout = 3 * time.Second
-	// maxBody bounds what is read of an answer, which has some hundred bytes without branches.
+	// maxBody limits the size of a response. Without branches it has some hundred bytes.
 	maxBody = 128 << 10
 )
 
@@ -49,32 +48,31 @@ type Client interface {
 	Get(ctx context.Context, pod *corev1.Pod, request Request) (int, []byte, error)
 }
 
-// Request is what is asked of a pod.
+// Request is a request to a pod.
 type Request struct {
 	Port  int32
 	Path  string
 	Query url.Values
 	// Signature is the value of requests.Header, or empty.
 	Signature string
-	// Wait is how long the pod may take in addition to the time of a request that it
-	// answers at once.
+	// Wait is the time that the pod may take in addition to the usual timeout.
 	Wait time.Duration
 }
 
-// errTooLong is an answer that no website pod gives.
+// errTooLong is a response that no website pod sends.
 var errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxBody)
 
 // httpClient probes over HTTP.
 type httpClient struct {
 	client *http.Client
-	// timeout is for a request that is answered at once.
+	// timeout is for a request that is answered immediately.
 	timeout time.Duration
 	// url returns the URL of a path on a port of a pod.
 	url func(pod *corev1.Pod, request Request) string
 }
 
-// NewClient returns a client that reaches pods in a mode. The configuration is that of the
-// API server, which PodProxy goes through.
+// NewClient returns a client that reaches pods in a mode. PodProxy uses the API server of the
+// configuration.
 func NewClient(mode Mode, config *rest.Config) (Client, error) {
 	switch mode {
 	case Direct:
@@ -95,8 +93,8 @@ func NewClient(mode Mode, config *rest.Config) (Client, error) {
 	}
 }
 
-// directClient has nothing of the default client that a pod could make use of:
-// no proxy from the environment, no redirects, no cookies, no long answers.
+// directClient disables the features of the default client that a pod could abuse: it uses no proxy
+// from the environment, no redirects, no cookies and no long responses.
 func directClient() *http.Client {
 	return &http.Client{
 		CheckRedirect: refuseRedirect,
@@ -104,7 +102,7 @@ func directClient() *http.Client {
 			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			MaxResponseHeaderBytes: 16 << 10,
 			DisableCompression:     true,
-			// A pod gets a request or two, and then none for a while.
+			// A pod gets one or two requests, and then none for a while.
 			MaxIdleConnsPerHost: 1,
 			IdleConnTimeout:     requestTimeout,
 		},

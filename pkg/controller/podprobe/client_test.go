@@ -61,9 +61,8 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestNoProxyBetweenPods: whatever the environment says, a pod is asked itself. No
-// test could see it in the requests: Go sends none for a loopback address to a
-// proxy, and reads the environment once.
+// TestNoProxyBetweenPods: pods are requested directly, with any environment. The requests cannot show
+// that: Go sends none for a loopback address to a proxy, and reads the environment once.
 func TestNoProxyBetweenPods(t *testing.T) {
 	transport, ok := directClient().Transport.(*http.Transport)
 	if !ok || transport.Proxy != nil {

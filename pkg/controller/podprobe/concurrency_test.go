@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// slowPods do not answer before they are released.
+// slowPods do not respond before they are released.
 type slowPods struct {
 	release chan struct{}
 
@@ -33,8 +33,8 @@ func (p *slowPods) Get(ctx context.Context, _ *corev1.Pod, _ Request) (int, []by
 	return http.StatusServiceUnavailable, nil, nil
 }
 
-// TestConcurrency has more pods probed than there are workers, and looks once
-// nothing moves any more.
+// TestConcurrency probes more pods than there are workers, and counts the requests once all
+// goroutines are blocked.
 func TestConcurrency(t *testing.T) {
 	const workers, pods = 3, 8
 	synctest.Test(t, func(t *testing.T) {

@@ -12,39 +12,40 @@ import (
 )
 
 const (
-	// maxDeploying and shareDeploying limit requests to sync or to serve a commit, which
-	// wait for a fetch: those of a host that does not answer are not to keep others waiting.
+	// maxDeploying and shareDeploying limit requests to sync or to serve a commit, which wait for a
+	// fetch: requests for a repository that is unreachable must not delay others.
 	maxDeploying, shareDeploying = 512, 128
-	// deployWait is how long such a request waits.
+	// deployWait is the maximum wait of such a request.
 	deployWait = 30 * time.Second
-	// retryDeploy is the shortest time between two such requests of the same content to a
-	// pod. It doubles with every one that fails.
+	// retryDeploy is the shortest time between two such requests of the same content to a pod. It
+	// doubles with every failure.
 	retryDeploy    = time.Second
 	maxRetryDeploy = 30 * time.Second
-	// maxCommits is how many commits of a Website are remembered.
+	// maxCommits is the number of commits that are remembered for a Website.
 	maxCommits = 16
 )
 
-// Wanted is what the pods of a Website are to do besides following their repository.
+// Wanted is the desired state of the pods of a Website, besides following their repository.
 type Wanted struct {
-	// UID is that of the Website, and Generation that of the spec with Pin: the commit to
-	// serve, requests.PinCurrent, or nothing.
+	// UID identifies the Website, and Generation the spec with Pin: the commit to serve,
+	// requests.PinCurrent, or nothing.
 	UID        types.UID
 	Generation int64
 	Pin        string
-	// Sync is the request to sync that is not completed, or nothing.
+	// Sync is the pending request to sync, or empty.
 	Sync string
 }
 
-// deployed is a Website of which it is known what is wanted.
+// deployed is a Website with a desired state.
 type deployed struct {
 	Wanted
-	// seen is when commits were first seen at a pod, and order the order of that.
+	// seen maps commits to the time of their first observation at a pod, and order has them in order
+	// of that time.
 	seen  map[string]time.Time
 	order []string
 }
 
-// Want has the pods of a Website do what is wanted. Nil: the Website is gone.
+// Want sets the desired state of the pods of a Website. Nil means that the Website is gone.
 func (p *Prober) Want(website cache.ObjectName, wanted *Wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +58,7 @@ func (p *Prober) Want(website cache.ObjectName, wanted *Wanted) {
 		known = &deployed{seen: map[string]time.Time{}}
 		p.deploys[website] = known
 	case wanted.Generation < known.Generation:
-		// It is of a cache that lags.
+		// The caller's cache lags.
 		return
 	}
 	if known.Wanted != *wanted {
@@ -66,8 +67,8 @@ func (p *Prober) Want(website cache.ObjectName, wanted *Wanted) {
 	}
 }
 
-// FirstSeen returns when a commit was first seen at a pod of a Website, or zero if a pod had
-// it when it was probed for the first time.
+// FirstSeen returns the time of the first observation of a commit at a pod of a Website. It is zero
+// if a pod had the commit when it was probed for the first time.
 func (p *Prober) FirstSeen(website cache.ObjectName, commit string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +78,8 @@ func (p *Prober) FirstSeen(website cache.ObjectName, commit string) time.Time {
 	return time.Time{}
 }
 
-// see remembers when the commits of an answer were first seen, or zero for the first answer
-// of a pod. The caller holds the lock.
+// see records the first observation of the commits in an answer, with a zero time for the first
+// answer of a pod. The caller holds the lock.
 func (p *Prober) see(r *record, got answer, wasKnown bool, now time.Time) {
 	website := p.deploys[r.website]
 	if website == nil {
@@ -99,7 +100,7 @@ func (p *Prober) see(r *record, got answer, wasKnown bool, now time.Time) {
 	}
 }
 
-// nextDeploy requests of the pods of one Website what is wanted and not done.
+// nextDeploy sends the pending requests for one Website to its pods.
 func (p *Prober) nextDeploy(ctx context.Context) bool {
 	website, shutdown := p.due.Get()
 	if shutdown {
@@ -119,8 +120,8 @@ func (p *Prober) nextDeploy(ctx context.Context) bool {
 	return true
 }
 
-// deploy requests of a pod what is wanted and not done, unless such a request waits. It
-// returns how long it has to wait itself. The caller holds the lock.
+// deploy sends a pod its pending request to sync or to serve a commit, unless such a request waits.
+// It returns the time until the next try. The caller holds the lock.
 func (p *Prober) deploy(ctx context.Context, r *record) time.Duration {
 	a, needed := p.undone(r)
 	switch {
@@ -144,15 +145,14 @@ func (p *Prober) deploy(ctx context.Context, r *record) time.Duration {
 // isDeploying reports whether a request to sync, or to serve a commit, waits.
 func (r *record) isDeploying() bool { return r.waiting != nil && r.waiting.deploys() }
 
-// undone returns the request of a pod for what is wanted and not done, if there is such. The
-// caller holds the lock.
+// undone returns the pending request to a pod, if there is one. The caller holds the lock.
 func (p *Prober) undone(r *record) (ask, bool) {
 	wanted := p.deploys[r.website]
 	if wanted == nil || !r.known || !r.Reachable || !workload.CanAnswer(r.pod) {
 		return ask{}, false
 	}
 	a := ask{wait: deployWait, after: r.revision, hold: p.replicas(r.website) > 1}
-	// What is held is waited for by the request that ends the hold.
+	// The request that ends the hold waits for a held release.
 	if wanted.Sync != "" && r.Synced != wanted.Sync && r.prepared == "" {
 		a.sync = wanted.Sync
 	}
@@ -167,14 +167,13 @@ func (p *Prober) undone(r *record) (ask, bool) {
 // deploys reports whether a request is to sync, or to serve a commit.
 func (a ask) deploys() bool { return a.sync != "" || a.pins }
 
-// asksFor reports whether two requests are to sync for the same one, and to serve the same
-// commit.
+// asksFor reports whether two requests have the same sync request and the same commit to serve.
 func (a ask) asksFor(other ask) bool {
 	return a.sync == other.sync && a.pins == other.pins && a.pin == other.pin && a.generation == other.generation
 }
 
-// deployAnswered takes in that a request has been answered after some time, or has failed, and
-// has the pods of its Website requested what is still not done. The caller holds the lock.
+// deployAnswered records the duration and the result of a request, and queues the pending requests to
+// the pods of its Website. The caller holds the lock.
 func (p *Prober) deployAnswered(r *record, made ask, took time.Duration, err error) {
 	_, undone := p.undone(r)
 	if made.deploys() && (err != nil || undone && took < made.wait/2) {

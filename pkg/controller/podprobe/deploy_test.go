@@ -24,25 +24,24 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// latency is how long a request takes to a pod.
+// latency is the duration of a request to a pod.
 const latency = 2 * time.Millisecond
 
-// deployedPods are agents that fetch when they are requested to sync, and never otherwise.
-// Times are those of the bubble of the test.
+// deployedPods are agents that fetch only on request. Times are relative to the synctest bubble.
 type deployedPods struct {
 	mu   sync.Mutex
 	head string
-	// fetch is how long a fetch takes, by pod, and broken are the pods that do not answer.
+	// fetch is the duration of a fetch by pod, and broken the set of pods that do not respond.
 	fetch  map[string]time.Duration
 	broken map[string]bool
-	// old are the pods whose agents know nothing of such requests.
+	// old is the set of pods whose agents do not support such requests.
 	old    map[string]bool
 	agents map[string]*deployedAgent
-	// unfit are commits that an agent served while another had not prepared them.
+	// unfit are commits that an agent served before another had prepared them.
 	unfit []string
 }
 
-// deployedAgent is one of them. The lock of the pods guards it.
+// deployedAgent is an agent of deployedPods. The lock of the pods guards it.
 type deployedAgent struct {
 	name string
 	agent.Status
@@ -62,14 +61,14 @@ func (d *deployedPods) change(a *deployedAgent, change func()) {
 	a.changed = make(chan struct{})
 }
 
-// counts returns how often an agent was asked, and how often it was to fetch.
+// counts returns the numbers of requests and of fetches of an agent.
 func (d *deployedPods) counts(name string) (asked, fetches int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.agents[name].asked, d.agents[name].fetches
 }
 
-// wantFit fails the test if an agent has served what another one lacked.
+// wantFit fails the test if an agent has served a commit before another had prepared it.
 func (d *deployedPods) wantFit(t *testing.T) {
 	t.Helper()
 	d.mu.Lock()
@@ -144,7 +143,7 @@ func (d *deployedPods) Get(ctx context.Context, pod *corev1.Pod, request Request
 	if released != "" && a.Prepared == released {
 		d.serve(a, released, false)
 		if a.syncing != "" {
-			// As in an agent, a little later than what was held is served.
+			// Like an agent, it serves the held release a little later.
 			time.AfterFunc(time.Millisecond, func() {
 				d.mu.Lock()
 				defer d.mu.Unlock()
@@ -191,7 +190,7 @@ func newDeployed(t *testing.T) (*deployedPods, *Prober, []*corev1.Pod) {
 	return d, p, pods
 }
 
-// known are what is known of pods.
+// known returns the observations of pods.
 func known(p *Prober, pods []*corev1.Pod) []workload.Observation {
 	var all []workload.Observation
 	for _, pod := range pods {
@@ -201,9 +200,8 @@ func known(p *Prober, pods []*corev1.Pod) []workload.Observation {
 	return all
 }
 
-// TestSync: pods that are requested to sync fetch once and at once, however often that is
-// wanted, switch together, and are known to have answered only when they serve what they have
-// fetched.
+// TestSync: pods that are requested to sync fetch once and immediately, however often Want is called,
+// switch together, and are known to have synced only when they serve the fetched commit.
 func TestSync(t *testing.T) {
 	for name, test := range map[string]struct {
 		push    bool
@@ -256,8 +254,8 @@ func TestSync(t *testing.T) {
 					(first.Before(begun) || first.Sub(begun) > 2*fetchTime) {
 					t.Errorf("the commit was first seen %v after the push", first.Sub(begun))
 				}
-				// The request, one after each time that it may wait, the end of a hold, and one more
-				// if that falls on the end of a wait.
+				// These are the request, one after each maximum wait, the end of a hold, and one more
+				// if it coincides with the end of a wait.
 				d.mu.Lock()
 				if asked = d.agents["b"].asked - asked; asked > 6 {
 					t.Errorf("a pod was asked %d times in %v", asked, test.within)
@@ -279,8 +277,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestPin: the pods of a Website serve the commit that is wanted at once and together, and the
-// newest one again when none is.
+// TestPin: the pods of a Website serve the pinned commit immediately and together, and the newest one
+// again without a pin.
 func TestPin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, p, pods := newDeployed(t)
@@ -297,7 +295,7 @@ func TestPin(t *testing.T) {
 				}
 			}
 		}
-		// What is wanted by an earlier generation changes nothing.
+		// A Want of an earlier generation has no effect.
 		before, _ := d.counts("a")
 		p.Want(testWebsite, &Wanted{UID: "1", Generation: 2, Pin: commitOf(0)})
 		time.Sleep(time.Minute)
@@ -309,7 +307,7 @@ func TestPin(t *testing.T) {
 				t.Error("an earlier generation has pinned a pod")
 			}
 		}
-		// A Website of that name that is another begins with its own.
+		// Another Website of the same name starts with its own state.
 		p.Want(testWebsite, &Wanted{UID: "2", Generation: 1, Sync: "y"})
 		time.Sleep(time.Second)
 		if seen := known(p, pods)[0]; seen.Synced != "y" {
@@ -325,8 +323,8 @@ func TestPin(t *testing.T) {
 	})
 }
 
-// TestPinIsLevelTriggered: a pod that is new, was unreachable, or has forgotten the commit is
-// requested again; one that cannot have it is not, over and over.
+// TestPinIsLevelTriggered: a pod that is new, was unreachable, or has lost the commit is requested
+// again; a pod that cannot fetch it is not, over and over.
 func TestPinIsLevelTriggered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, p, pods := newDeployed(t)
@@ -358,7 +356,7 @@ func TestPinIsLevelTriggered(t *testing.T) {
 			t.Errorf("the pod that has forgotten the commit serves %s", seen.Commit)
 		}
 
-		// The others do not look for what one has because it is pinned.
+		// The others do not fetch a commit that one pod has because it is pinned.
 		d.mu.Lock()
 		d.agents["a"].disk[commitOf(9)] = true
 		d.mu.Unlock()
@@ -378,8 +376,7 @@ func TestPinIsLevelTriggered(t *testing.T) {
 	})
 }
 
-// TestSyncsOfOthers: pods of one namespace that fetch for long do not keep those of another
-// waiting.
+// TestSyncsOfOthers: slow fetches in one namespace do not delay pods of another.
 func TestSyncsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, p, pods := newDeployed(t)
@@ -410,7 +407,7 @@ func TestSyncsOfOthers(t *testing.T) {
 	})
 }
 
-// TestDescriptionOfCommit: only what can be shown is kept of the message of a commit.
+// TestDescriptionOfCommit: only printable text of a commit message is kept.
 func TestDescriptionOfCommit(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"plain":       {"Fix it", "Fix it"},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// waitAnswered waits until all replicas are known to have answered a request to sync, while
-// they serve a commit, and returns how long that took.
+// waitAnswered waits until all replicas have completed a request to sync and serve a commit, and
+// returns the time that took.
 func (f *followed) waitAnswered(t *testing.T, sync, commit string) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -28,8 +28,8 @@ func (f *followed) waitAnswered(t *testing.T, sync, commit string) time.Duration
 	return time.Since(begun)
 }
 
-// TestReplicasSyncTogether: replicas that fetch only when they are requested to serve what is
-// pushed, together, once they have answered.
+// TestReplicasSyncTogether: replicas that fetch only on request serve a pushed commit together, once
+// they have synced.
 func TestReplicasSyncTogether(t *testing.T) {
 	t.Parallel()
 	f := startFollowed(t, longTime)
@@ -49,11 +49,11 @@ func TestReplicasSyncTogether(t *testing.T) {
 	t.Errorf("in none of %d attempts did all replicas prepare the commit before one served it", attempts)
 }
 
-// TestReplicasSwitchToPin: replicas switch together to a release that they have, and back to
-// the newest commit.
+// TestReplicasSwitchToPin: replicas switch together to a release that they have, and back to the
+// newest commit.
 func TestReplicasSwitchToPin(t *testing.T) {
 	t.Parallel()
-	// So many requests at once exceed the limit of those that end a hold: the last one ends by itself.
+	// So many requests exceed the limit of requests that end a hold: the last hold ends by itself.
 	f := startFollowed(t, 5*time.Second)
 	first := runGit(t, f.repository, "rev-parse", "HEAD")
 	second := commitFile(t, f.repository, "second")
@@ -74,7 +74,7 @@ func TestReplicasSwitchToPin(t *testing.T) {
 		}
 	}
 
-	// What is fetched meanwhile is served when the pin is removed.
+	// A commit that is fetched meanwhile is served when the pin is removed.
 	third := commitFile(t, f.repository, "third")
 	f.Want(testWebsite, &Wanted{UID: "1", Generation: 4, Pin: first, Sync: "third"})
 	waitFor(t, "all have fetched the commit", func() bool {

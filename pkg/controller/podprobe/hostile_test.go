@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent"
 )
 
-// hostilePods answer each request at once, a moment later, so that it leads to another.
+// hostilePods answer each request after a moment, so that it leads to another one.
 type hostilePods struct {
 	answer func(n int, status *agent.Status)
 
@@ -38,7 +38,7 @@ func (p *hostilePods) Get(context.Context, *corev1.Pod, Request) (int, []byte, e
 	return http.StatusOK, body, err
 }
 
-// TestHostilePodsAreBounded: a pod that answers what it likes is not requested without a pause.
+// TestHostilePodsAreBounded: a pod that answers arbitrarily is not requested without a pause.
 func TestHostilePodsAreBounded(t *testing.T) {
 	const seconds = 600
 	for name, answer := range map[string]func(n int, status *agent.Status){

@@ -5,43 +5,41 @@ import (
 )
 
 const (
-	// unsettledPeriod is the first probing interval of a pod about which something is
-	// not right or not known yet. It doubles with every probe that shows the same, up to
-	// the interval of healthy pods: a failure of a git host must not multiply the probes.
+	// unsettledPeriod is the first probing interval of a pod that is not healthy or not known yet. It
+	// doubles with every unchanged result, up to the interval of healthy pods: an unreachable git
+	// host must not multiply the probes.
 	unsettledPeriod = 5 * time.Second
-	// minPeriod is the shortest interval between two probes of a pod, whatever happens
-	// to it.
+	// minPeriod is the shortest interval between two probes of a pod.
 	minPeriod = time.Second
-	// siblingPeriod is the average interval of the probes of a pod because other pods of its
-	// Website have new commits, at least, and maxSiblingAsks how many of them there may be
-	// at once: commits can be pushed while pods fetch those before.
+	// siblingPeriod is the minimum average interval of the probes of a pod for new commits of other
+	// pods of its Website, and maxSiblingAsks the burst: commits can be pushed while pods still fetch
+	// earlier ones.
 	siblingPeriod  = 2 * time.Second
 	maxSiblingAsks = 3
-	// promptPeriod is the average interval of the requests to a pod because of what it has answered itself, at least,
-	// and maxPrompts how many of them there may be at once: it can answer what it likes.
+	// promptPeriod is the minimum average interval of the requests that answers of the pod itself
+	// cause, and maxPrompts the burst: a pod can answer arbitrarily.
 	promptPeriod = time.Second
 	maxPrompts   = 10
 	// jitter spreads the probes of pods that started together.
 	jitter = 0.2
-	// unreachableAfter is how many probes in a row must fail before a pod counts
-	// as unreachable: one can be lost.
+	// unreachableAfter is the number of failed probes in a row after which a pod is unreachable: one
+	// can be lost.
 	unreachableAfter = 2
-	// syncMargin is how long before a sync a request begins to wait for it.
+	// syncMargin is the time before a sync at which a request begins to wait for it.
 	syncMargin = time.Second
-	// maxWait is how long a request waits at most, and expectWait if it is for a commit that
-	// another pod has.
+	// maxWait is the maximum wait of a request, and expectWait the maximum if it is for a commit of
+	// another pod.
 	maxWait    = 30 * time.Second
 	expectWait = 5 * time.Second
-	// maxNextSync limits what a pod can say of its next sync.
+	// maxNextSync limits the time until the next sync that a pod can report.
 	maxNextSync = 24 * time.Hour
-	// maxBackoff is how many periods there are at most between two probes of a pod
-	// that does not answer.
+	// maxBackoff is the maximum number of periods between two probes of a pod that does not respond.
 	maxBackoff = 4
 )
 
-// again returns when to probe a pod once more, after a request that has taken some time and
-// brought news or none. One that does not answer holds a worker until the request times out,
-// so it is probed less and less often.
+// again returns the time until the next probe of a pod, after a request that took some time and
+// brought news or none. A pod that does not respond holds a worker until the request times out, so it
+// is probed less and less often.
 func (p *Prober) again(r *record, made ask, took time.Duration, news bool) time.Duration {
 	r.exactly = false
 	if r.early++; made.wait == 0 || made.deploys() || took >= made.wait/2 || news {
@@ -63,14 +61,13 @@ func (p *Prober) again(r *record, made ask, took time.Duration, news bool) time.
 	}
 }
 
-// leastBetween is the shortest time between two requests of which the second waits for a
-// sync.
+// leastBetween is the shortest time between two requests, the second of them waiting for a sync.
 func (p *Prober) leastBetween(r *record) time.Duration {
 	switch {
 	case r.Failure != "":
 		return min(backoff(r.unchanged), p.Period)
 	case r.early > 1:
-		// A pod that does not let requests wait must not be asked all the time.
+		// A pod that does not support waiting requests must not be requested all the time.
 		return unsettledPeriod
 	default:
 		return minPeriod

@@ -19,10 +19,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
-// manyPods answer as their namespace does. Times are those of the bubble of the test.
+// manyPods answer as their namespace does. Times are relative to the synctest bubble.
 type manyPods struct {
 	mu sync.Mutex
-	// probed counts the probes by namespace, and answered is when each pod answered last.
+	// probed counts the probes by namespace, and answered has the time of the last answer of each
+	// pod.
 	probed   map[string]int
 	answered map[string]time.Time
 	status   agent.Status
@@ -46,7 +47,7 @@ func (p *manyPods) Get(ctx context.Context, pod *corev1.Pod, _ Request) (int, []
 	return http.StatusOK, body, err
 }
 
-// set changes what the pods answer.
+// set changes the answers of the pods.
 func (p *manyPods) set(commit string, failure *agent.Failure) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,8 +99,7 @@ func podOf(namespace string, i int) *corev1.Pod {
 	return pod
 }
 
-// TestSilentNamespaces: however many pods of other namespaces do not answer, a pod is
-// probed soon.
+// TestSilentNamespaces: pods of other namespaces that do not respond do not delay a probe.
 func TestSilentNamespaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespaces int
@@ -139,8 +139,8 @@ func TestSilentNamespaces(t *testing.T) {
 	}
 }
 
-// TestProbesAreBounded: pods are probed once in a period, and not much more often when
-// something happens to all of them at once.
+// TestProbesAreBounded: pods are probed once in a period, and little more often when all of them
+// change at the same time.
 func TestProbesAreBounded(t *testing.T) {
 	const n, periods = 100, 20
 	synctest.Test(t, func(t *testing.T) {
@@ -175,8 +175,8 @@ func TestProbesAreBounded(t *testing.T) {
 	})
 }
 
-// TestSiblingsAreProbedSoon: once one pod is known to have a commit, so are the others of
-// its Website that have it.
+// TestSiblingsAreProbedSoon: once the commit of one pod is observed, the commit of its siblings is
+// observed as well.
 func TestSiblingsAreProbedSoon(t *testing.T) {
 	const n = 20
 	synctest.Test(t, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// waitForNews waits as an agent does: until there is news, the time is over, or the client has
-// gone. changed is closed and replaced with each change. The caller holds the lock.
+// waitForNews waits as an agent does: until its state changes, the time is over, or the client has
+// disconnected. changed is closed and replaced with each change. The caller holds the lock.
 func waitForNews(ctx context.Context, lock sync.Locker, wait time.Duration, changed *chan struct{},
 	isNews func() bool) {
 	over := time.After(wait)

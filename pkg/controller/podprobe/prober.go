@@ -21,7 +21,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// Config is what a Prober works with.
+// Config configures a Prober.
 type Config struct {
 	// Client reaches the pods.
 	Client Client
@@ -29,10 +29,10 @@ type Config struct {
 	Period time.Duration
 	// Clock is the clock of the probing intervals.
 	Clock clock.WithTicker
-	// Sign signs the parameters of a request to a pod that ask for a change, or returns
-	// nothing without a key. Nil: such requests are not signed.
+	// Sign signs the parameters of a request to a pod that ask for a change. It returns an empty
+	// string without a key. Nil disables signatures.
 	Sign func(pod types.UID, parameters url.Values) (string, error)
-	// Workers is how many pods are probed at once, Share how many of one namespace.
+	// Workers is the number of pods that are probed concurrently, Share the number per namespace.
 	Workers, Share int
 }
 
@@ -47,15 +47,15 @@ type Prober struct {
 	pods map[types.UID]*record
 	// siblings are the pods of each Website.
 	siblings map[cache.ObjectName]sets.Set[types.UID]
-	// rounds are of the Websites whose pods hold releases back.
+	// rounds has the Websites whose pods hold releases back.
 	rounds map[cache.ObjectName]*round
-	// deploys are the Websites of which it is known what is wanted, due those of whose pods
-	// it is to be requested, and deployLimit limits these requests.
+	// deploys are the Websites with a desired state, due those with pending requests to their pods,
+	// and deployLimit limits these requests.
 	deploys     map[cache.ObjectName]*deployed
 	due         workqueue.TypedDelayingInterface[cache.ObjectName]
 	deployLimit *limiter
 
-	// waits and urgent limit the requests that wait, which are waiting.
+	// waits and urgent limit the requests that wait.
 	waits, urgent *limiter
 	maxHold       time.Duration
 	waiting       sync.WaitGroup
@@ -63,7 +63,7 @@ type Prober struct {
 	turns uint64
 }
 
-// record is a pod and what is known of it.
+// record is a pod and its observed state.
 type record struct {
 	website cache.ObjectName
 	pod     *corev1.Pod
@@ -72,25 +72,25 @@ type record struct {
 	// turn is the number of the current request, and cancel ends it if it waits.
 	turn   uint64
 	cancel context.CancelFunc
-	// exactly is true if the next probe is to be at its time and not somewhat later.
+	// exactly is true if the next probe must be on time, without jitter.
 	exactly bool
-	// early counts the requests in a row that were to wait, and brought nothing early.
+	// early counts the requests in a row that should have waited, but returned early without news.
 	early int
-	// asks limits the probes because of commits of other pods.
+	// asks limits the probes for commits of other pods.
 	asks *rate.Limiter
-	// prompts limits the requests that an answer of the pod itself leads to at once.
+	// prompts limits the immediate requests that answers of the pod itself cause.
 	prompts *rate.Limiter
 	// waiting is the request that waits, or nil.
 	waiting *ask
-	// deployed is the last request to sync or to serve a commit. The next of the same content
-	// is not before deployTime, because deployFailures in a row have failed.
+	// deployed is the last request to sync or to serve a commit. The next request of the same content
+	// is sent after deployTime, which depends on the number of failures in a row.
 	deployed       ask
 	deployTime     time.Time
 	deployFailures int
 	state
 }
 
-// key is a pod to probe, with its namespace, which is what workers are shared by.
+// key is a pod to probe, with its namespace, by which workers are shared.
 type key struct {
 	namespace string
 	uid       types.UID
@@ -98,7 +98,7 @@ type key struct {
 
 func (r *record) key() key { return key{r.pod.Namespace, r.pod.UID} }
 
-// New returns a prober that probes nothing before Run.
+// New returns a Prober. It sends no probes before Run.
 func New(config Config) *Prober {
 	const name = "pods"
 	fair := fairqueue.New(config.Share, func(k key) string { return k.namespace })
@@ -109,7 +109,7 @@ func New(config Config) *Prober {
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
 			Name: name, Clock: config.Clock, Queue: storage,
 		}),
-		// Without a name: each name registers metrics.
+		// The queue has no name: every name registers metrics.
 		due: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock},
 		),
@@ -127,8 +127,7 @@ func New(config Config) *Prober {
 	}
 }
 
-// Observation returns what is known of a pod. It reports false when nothing is
-// yet.
+// Observation returns the observed state of a pod. It reports false before the first result.
 func (p *Prober) Observation(pod types.UID) (workload.Observation, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,12 +138,12 @@ func (p *Prober) Observation(pod types.UID) (workload.Observation, bool) {
 	return known.Observation, true
 }
 
-// Changes names Websites as soon as something else is known of their pods. While
-// Run runs it must be read.
+// Changes sends the names of Websites whose observed pods have changed. It must be read while Run
+// runs.
 func (p *Prober) Changes() <-chan cache.ObjectName { return p.changes }
 
-// Probe probes a pod of a Website soon, because it is new or has changed, and
-// then periodically until Forget.
+// Probe probes a pod of a Website soon, because it is new or has changed, and then periodically until
+// Forget.
 func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,14 +165,13 @@ func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 	p.soon(known)
 }
 
-// soon queues a pod, but not within minPeriod of its last probe. The caller holds the
-// lock.
+// soon queues a pod, but not within minPeriod of its last probe. The caller holds the lock.
 func (p *Prober) soon(known *record) {
 	p.queue.AddAfter(known.key(), minPeriod-p.Clock.Since(known.begun))
 }
 
-// Forget stops the probing of a pod that is gone, or belongs to no Website any
-// more, and drops what is known of it.
+// Forget stops the probing of a pod that is gone, or belongs to no Website any more, and drops its
+// observed state.
 func (p *Prober) Forget(pod types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +182,7 @@ func (p *Prober) Forget(pod types.UID) {
 	}
 }
 
-// leave ends that a pod is one of its Website. The caller holds the lock.
+// leave removes a pod from its Website. The caller holds the lock.
 func (p *Prober) leave(known *record) {
 	siblings := p.siblings[known.website]
 	siblings.Delete(known.pod.UID)
@@ -234,8 +232,8 @@ func (p *Prober) next(ctx context.Context) bool {
 	return true
 }
 
-// begin returns a pod to probe now, and what to ask it; nil when it has been forgotten, has
-// no answer, or is probed by a request that waits.
+// begin returns a pod to probe now and the request for it. The pod is nil when it has been forgotten,
+// cannot answer, or a request to it waits.
 func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, turn uint64, a ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +249,7 @@ func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, tur
 		return nil, 0, ask{}
 	}
 	if known.waiting != nil && known.waiting.deploys() {
-		return nil, 0, ask{} // Its answer has the pod probed again.
+		return nil, 0, ask{} // Its answer causes the next probe.
 	}
 	if a = p.plan(known); a.wait > 0 {
 		if p.start(ctx, known, a, p.waits) {
@@ -262,8 +260,8 @@ func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, tur
 	return known.pod, p.supersede(known), a
 }
 
-// learn takes in the answer to a request, and queues and returns the time until the next
-// one, without its jitter; 0 when the pod has been forgotten, or asked again, meanwhile.
+// learn records the answer to a request, and queues and returns the time until the next one, without
+// jitter. It returns 0 when the pod has been forgotten or requested again meanwhile.
 func (p *Prober) learn(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer,
 	err error) time.Duration {
 	if err != nil && ctx.Err() == nil {

@@ -33,7 +33,7 @@ var (
 type fakePods struct {
 	mu     sync.Mutex
 	status agent.Status
-	// code is that of /status if it is not 200: the agent does not answer.
+	// code is the status code of /status. Unless it is 200, the agent does not respond.
 	code int
 	// requested is called by every request.
 	requested func()
@@ -66,13 +66,13 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, request Request) (int, 
 	}
 }
 
-// statusOf is that of a pod that serves a commit and follows its repository.
+// statusOf returns the status of a pod that serves a commit and follows its repository.
 func statusOf(commit string) agent.Status {
 	contact := time.Unix(1e9, 0)
 	return agent.Status{Commit: commit, PathFound: true, LastContact: &contact}
 }
 
-// fails has a pod say that it could not fetch, so many times in a row.
+// fails makes a pod report a number of failed fetches in a row.
 func fails(commit string, reason git.Reason, count int) func(*fakePods) {
 	return func(p *fakePods) {
 		p.status = statusOf(commit)
@@ -91,7 +91,7 @@ func newPod(name string) *corev1.Pod {
 	}
 }
 
-// testWebsite is whose the pods are.
+// testWebsite is the Website of the pods.
 var testWebsite = cache.NewObjectName("default", "kubia")
 
 // fixture is a prober of the pods "a" and "b", which answer alike.
@@ -110,7 +110,7 @@ func newFixture(pods *fakePods) *fixture {
 	return f
 }
 
-// rested makes the last probe of every pod long ago.
+// rested sets the last probe of every pod to long ago.
 func (f *fixture) rested() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +119,7 @@ func (f *fixture) rested() {
 	}
 }
 
-// changed returns how often a change was reported since the last call.
+// changed returns the number of reported changes since the last call.
 func (f *fixture) changed(t *testing.T) int {
 	t.Helper()
 	changes := len(f.changes)
@@ -149,7 +149,7 @@ func TestProbe(t *testing.T) {
 		// polls change the pod before each poll; 30 seconds are between them.
 		polls []func(p *fakePods)
 		want  workload.Observation
-		// wantKnown is false when there is nothing to say.
+		// wantKnown is false if no observation is expected.
 		wantKnown   bool
 		wantChanges int
 		wantAgain   time.Duration
@@ -190,7 +190,7 @@ func TestProbe(t *testing.T) {
 		},
 		"never reached": {
 			polls: []func(*fakePods){lost},
-			// Once is not enough to say so.
+			// One failure does not make a pod unreachable.
 			wantAgain: unsettledPeriod,
 		},
 		"the remote becomes unreachable": {
@@ -236,7 +236,7 @@ func TestProbe(t *testing.T) {
 			polls:     []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
 			want:      workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
 			wantKnown: true, wantChanges: 2,
-			// It takes a worker's time to find out, and the site is served.
+			// Such a probe holds a worker until its timeout, and the site is served.
 			wantAgain: time.Minute,
 		},
 		"a new commit while the agent does not answer": {
@@ -279,8 +279,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestOneRequestPerProbe: an agent that answers is asked once, with all that there is to
-// know.
+// TestOneRequestPerProbe: a responding agent gets one request, for its whole state.
 func TestOneRequestPerProbe(t *testing.T) {
 	f := newFixture(&fakePods{status: statusOf(commitA)})
 	requests := 0
@@ -291,8 +290,8 @@ func TestOneRequestPerProbe(t *testing.T) {
 	}
 }
 
-// TestEndedPods: an evicted pod stays in the API for a long time, and what it said last must
-// not. It is not probed.
+// TestEndedPods: an evicted pod stays in the API for a long time; its last answer must not. It is not
+// probed.
 func TestEndedPods(t *testing.T) {
 	f := newFixture(&fakePods{status: statusOf(commitA)})
 	f.Forget("uid-of-b")
@@ -311,8 +310,8 @@ func TestEndedPods(t *testing.T) {
 	}
 }
 
-// TestGoneWhileProbed: what is remembered of a pod that is deleted meanwhile would
-// stay for ever, since nothing names it any more.
+// TestGoneWhileProbed: an observation of a pod that is deleted meanwhile would never be dropped,
+// since no later event names the pod.
 func TestGoneWhileProbed(t *testing.T) {
 	f := newFixture(&fakePods{})
 	f.Forget("uid-of-b")
@@ -367,12 +366,12 @@ func TestRun(t *testing.T) {
 	<-done
 }
 
-// TestForgottenPodsAreNotProbed: a pod that belongs to no Website any more gets no
-// requests, and what it said is dropped.
+// TestForgottenPodsAreNotProbed: a pod that belongs to no Website any more gets no requests, and its
+// last answer is dropped.
 func TestForgottenPodsAreNotProbed(t *testing.T) {
 	f := newFixture(&fakePods{status: statusOf(commitA)})
 	_, ctx := ktesting.NewTestContext(t)
-	// polls returns how often pods were probed.
+	// polls returns the number of probes.
 	polls := func() int {
 		before := f.pods.probes
 		for f.queue.Len() > 0 {
@@ -400,8 +399,8 @@ func TestForgottenPodsAreNotProbed(t *testing.T) {
 	}
 }
 
-// TestBackoff: pods that do not answer take a worker's time, so they are asked
-// less and less often, and as often as ever once they answer.
+// TestBackoff: pods that do not respond hold a worker, so they are probed less and less often, and at
+// the normal interval once they respond.
 func TestBackoff(t *testing.T) {
 	f := newFixture(&fakePods{err: errors.New("no route to host")})
 	var waits []time.Duration

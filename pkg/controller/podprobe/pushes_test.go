@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// agentHold is how long agents hold releases.
+	// agentHold is the time for which agents hold releases.
 	agentHold = 3 * time.Second
-	// pollPeriod is their period, and fetchTime how long a fetch takes.
+	// pollPeriod is the polling interval of the agents, and fetchTime the duration of a fetch.
 	pollPeriod, fetchTime = 10 * time.Second, 100 * time.Millisecond
 )
 
-// pushedRepository is followed by agents that hold releases. Times are those of the bubble
-// of the test.
+// pushedRepository is followed by agents that hold releases. Times are relative to the synctest
+// bubble.
 type pushedRepository struct {
 	agents map[string]*holdingAgent
 
 	mu   sync.Mutex
 	head string
-	// unfit are commits that an agent served while another lacked them, and late the longest
-	// time for which one served something else than what it had fetched.
+	// unfit are commits that an agent served before another had prepared them, and late is the
+	// longest time for which an agent served another commit than the fetched one.
 	unfit []string
 	late  time.Duration
 }
@@ -44,12 +44,13 @@ type holdingAgent struct {
 	prepared   string
 	// had are all commits that it has prepared.
 	had map[string]bool
-	// revision and moved are of what is known, and of what is held or served.
+	// revision counts the changes; moved is the revision of the last change of the held or served
+	// commit.
 	revision, moved int
 	changed         chan struct{}
 	nextPoll        time.Time
 	heldSince       time.Time
-	// wanted has it fetch at once.
+	// wanted triggers a fetch.
 	wanted chan struct{}
 }
 
@@ -61,7 +62,7 @@ func (r *pushedRepository) push(i int) {
 	r.head = commitOf(i)
 }
 
-// set changes what an agent holds and serves.
+// set changes the held and the served commit of an agent.
 func (a *holdingAgent) set(served, prepared string) {
 	now := time.Now()
 	if served != a.served {
@@ -84,7 +85,7 @@ func (a *holdingAgent) set(served, prepared string) {
 	a.changed = make(chan struct{})
 }
 
-// run polls the repository, and whenever a commit of another is expected.
+// run polls the repository periodically, and whenever a commit of another agent is expected.
 func (a *holdingAgent) run(ctx context.Context) {
 	r := a.repository
 	for ctx.Err() == nil {
@@ -122,7 +123,7 @@ func (a *holdingAgent) run(ctx context.Context) {
 	}
 }
 
-// serve serves what is held.
+// serve serves the held commit.
 func (a *holdingAgent) serve() {
 	a.repository.late = max(a.repository.late, time.Since(a.heldSince))
 	a.set(a.prepared, "")
@@ -158,12 +159,12 @@ func (r *pushedRepository) Get(ctx context.Context, pod *corev1.Pod, request Req
 	return http.StatusOK, body, err
 }
 
-// TestPushesBetweenFetches: however pushes fall between the fetches of three pods, which poll
-// one after the other, no pod serves a commit that another has not at least prepared, and a
-// commit, or a later one, is served within the time of a hold.
+// TestPushesBetweenFetches: for any timing of pushes between the fetches of three pods, which poll
+// one after the other, no pod serves a commit before the others have prepared it, and a commit, or a
+// later one, is served within the time of a hold.
 func TestPushesBetweenFetches(t *testing.T) {
 	for name, test := range map[string]struct {
-		// apart is the time between the polls of two pods, interval that between pushes, and
+		// apart is the time between the polls of two pods, interval the time between pushes, and
 		// pushes their number.
 		apart, interval time.Duration
 		pushes          int

@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// request makes the request of one probe. While the agent does not answer, nginx does: the
-// site is served without it. A pod of an earlier version has no agent.
+// request sends the request of one probe. While the agent does not respond, nginx does: the site is
+// served without it. A pod of an earlier version has no agent.
 func (p *Prober) request(ctx context.Context, pod *corev1.Pod, a ask) (answer, error) {
 	code, body, err := p.requestStatus(ctx, pod, a)
 	if err != nil {
@@ -32,8 +32,8 @@ func (p *Prober) request(ctx context.Context, pod *corev1.Pod, a ask) (answer, e
 	return answer{Observation: workload.Observation{Commit: commit, SyncUnreachable: hasAgent}}, err
 }
 
-// requestStatus requests the status of a pod, and of its agent what it is asked for. An agent
-// that does not have the key of the signature yet still answers what needs none.
+// requestStatus requests the status of a pod, with the parameters for its agent. An agent without the
+// key of the signature still answers a request without parameters.
 func (p *Prober) requestStatus(ctx context.Context, pod *corev1.Pod, a ask) (code int, body []byte, err error) {
 	made := Request{Port: resources.AdminPort, Path: "/status", Query: a.query(), Wait: a.wait}
 	needsSignature := requests.NeedsSignature(made.Query)
@@ -50,7 +50,7 @@ func (p *Prober) requestStatus(ctx context.Context, pod *corev1.Pod, a ask) (cod
 	klog.FromContext(ctx).V(2).Info("Pod refuses a signed request", "pod", klog.KObj(pod), "status", code)
 	made.Query, made.Signature = requests.Unsigned(made.Query), ""
 	if a.isAbout() {
-		// What it was to wait for does not happen.
+		// The agent rejects the parameters, so nothing can be waited for.
 		made.Query, made.Wait = url.Values{}, 0
 	}
 	return p.Client.Get(ctx, pod, made)

@@ -9,10 +9,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// expect has the pods of a Website that lack a commit look for it: they would fetch it up to
-// a polling interval of git-sync later. Each is asked once for a commit: that the second one
-// has it too is no news for the third. Pods that show another commit with every probe do not
-// have each other probed without end. The caller holds the lock.
+// expect makes the pods of a Website fetch a commit that they lack: they would fetch it up to a
+// polling interval later. Each pod is requested once per commit: the third does not get a request
+// because the second has the commit too. Pods that show another commit with every probe do not cause
+// endless probes of each other. The caller holds the lock.
 func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit string) {
 	if wanted := p.deploys[website]; commit == "" || wanted != nil && wanted.Pin != "" {
 		return
@@ -20,7 +20,7 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 	now := p.Clock.Now()
 	for uid := range p.siblings[website] {
 		other := p.pods[uid]
-		// One that is requested to sync, or to serve a commit, fetches already.
+		// A pod with a pending request to sync, or to serve a commit, fetches already.
 		if !other.known || other.Commit == commit || other.prepared == commit || other.expected == commit ||
 			other.isDeploying() {
 			continue
@@ -36,21 +36,20 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 	}
 }
 
-// round is that pods of a Website hold releases back until all have the same one. It ends
-// with that, or when it takes too long, however many commits are pushed meanwhile.
+// round lasts while pods of a Website hold releases back until all have the same one. It also ends at
+// a deadline, however many commits are pushed meanwhile.
 type round struct {
-	// seen are the commits that were held, and latest is the last of them to be seen.
+	// seen are the commits that were held, and latest is the most recent one.
 	seen   sets.Set[string]
 	latest string
-	// end ends the wait for the deadline.
+	// end cancels the wait for the deadline.
 	end context.CancelFunc
 }
 
-// coordinate has the pods of a Website switch to a release once all that are ready have
-// prepared it, or when it takes too long. If a push lands between the fetches of two pods,
-// they hold different commits, of which the later one is not known. Each is asked to fetch
-// again for the commit of the other: the one whose commit is not the last any more gives it
-// up. The caller holds the lock.
+// coordinate makes the pods of a Website switch to a release once all ready pods have prepared it, or
+// at a deadline. If a push lands between the fetches of two pods, they hold different commits, and
+// their order is unknown. Each is requested to fetch the commit of the other: the pod with the older
+// commit gives it up. The caller holds the lock.
 func (p *Prober) coordinate(ctx context.Context, website cache.ObjectName) {
 	held := p.held(website)
 	for commit := range held {
@@ -79,8 +78,8 @@ func (p *Prober) coordinate(ctx context.Context, website cache.ObjectName) {
 	p.expect(ctx, website, current.latest)
 }
 
-// watchHold waits for what a pod fetches that was asked for a commit, and holds another until
-// then. The caller holds the lock.
+// watchHold waits for the fetch of a pod that still holds another commit than the expected one. The
+// caller holds the lock.
 func (p *Prober) watchHold(ctx context.Context, r *record, made ask, turn uint64) {
 	isBehind := made.expect != "" && r.prepared != "" && r.prepared != made.expect
 	if isBehind && r.turn == turn && r.canWait() && r.asks.AllowN(p.Clock.Now(), 1) {
@@ -99,8 +98,8 @@ func (p *Prober) held(website cache.ObjectName) sets.Set[string] {
 	return held
 }
 
-// beginRound begins a round, at whose end each pod serves what it holds. The caller holds the
-// lock.
+// beginRound begins a round. At its end each pod serves the commit that it holds. The caller holds
+// the lock.
 func (p *Prober) beginRound(ctx context.Context, website cache.ObjectName) *round {
 	roundCtx, end := context.WithCancel(ctx)
 	begun := &round{seen: sets.New[string](), end: end}
@@ -125,7 +124,7 @@ func (p *Prober) beginRound(ctx context.Context, website cache.ObjectName) *roun
 	return begun
 }
 
-// allHave reports whether all pods that are ready and can tell serve or hold a commit. The
+// allHave reports whether all ready pods that report prepared commits serve or hold a commit. The
 // caller holds the lock.
 func (p *Prober) allHave(website cache.ObjectName, commit string) bool {
 	for uid := range p.siblings[website] {
@@ -138,14 +137,14 @@ func (p *Prober) allHave(website cache.ObjectName, commit string) bool {
 	return true
 }
 
-// release has the pods that hold a commit back serve it. The caller holds the lock.
+// release makes the pods that hold a commit back serve it. The caller holds the lock.
 func (p *Prober) release(ctx context.Context, website cache.ObjectName, commit string) {
 	for uid := range p.siblings[website] {
 		other := p.pods[uid]
 		if other.prepared != commit {
 			continue
 		}
-		// If it cannot be sent, the hold ends by itself.
+		// If the request cannot be sent, the hold ends by itself.
 		other.prepared, other.expected = "", commit
 		if other.prompts.AllowN(p.Clock.Now(), 1) {
 			p.start(ctx, other, ask{wait: expectWait, after: other.revision, release: commit}, p.urgent)

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
-// signingKey is that of the controller in these tests.
+// signingKey is the key of the controller in these tests.
 var signingKey = func() requests.PrivateKey {
 	key, err := requests.NewPrivateKey()
 	if err != nil {
@@ -31,8 +31,8 @@ func signAs(key requests.PrivateKey) func(types.UID, url.Values) (string, error)
 	}
 }
 
-// guardedPods answer with one status, and refuse requests that signingKey has not signed, with
-// a code.
+// guardedPods answer with one status, and reject requests without a signature of signingKey with a
+// code.
 type guardedPods struct {
 	refusal int
 
@@ -54,8 +54,8 @@ func (g *guardedPods) Get(_ context.Context, pod *corev1.Pod, request Request) (
 		`"2026-11-23T12:00:00Z"}`), nil
 }
 
-// TestRequestsAreSigned: requests that change something are signed for their pod, and only
-// those. A pod that refuses them is observed all the same.
+// TestRequestsAreSigned: only requests that change something are signed, for their pod. A pod that
+// rejects them is still observed.
 func TestRequestsAreSigned(t *testing.T) {
 	unknown, err := requests.NewPrivateKey()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// state is what the probes of a pod have shown.
+// state is the result of the probes of a pod.
 type state struct {
 	workload.Observation
 	// known is false before the first result.
@@ -15,18 +15,18 @@ type state struct {
 	failures int
 	// silent counts the probes in a row in which the agent did not answer.
 	silent int
-	// unchanged counts the probes in a row that have shown nothing new.
+	// unchanged counts the probes in a row with an unchanged result.
 	unchanged int
-	// revision, prepared and nextSync are of the last answer: see answer. nextSync is zero
-	// if there is none.
+	// revision, prepared and nextSync are from the last answer, see answer. nextSync is zero without
+	// a next sync.
 	revision, prepared string
 	nextSync           time.Time
-	// expected is the commit of another pod of the Website, for which this one was
-	// probed. Until its own commit changes, it is not settled.
+	// expected is the commit of another pod of the Website, for which this one was probed. The pod is
+	// not settled until its own commit changes.
 	expected string
 }
 
-// update takes in the answer to a probe, or its error.
+// update records the answer to a probe, or its error.
 func (s *state) update(a answer, err error, now time.Time) {
 	s.revision, s.prepared, s.nextSync = a.revision, a.prepared, time.Time{}
 	if a.syncs {
@@ -50,8 +50,7 @@ func (s *state) update(a answer, err error, now time.Time) {
 		}
 		return
 	}
-	// What was known of syncing holds until the agent answers, or a new commit shows
-	// that it works.
+	// The last sync state holds until the agent responds, or a new commit shows that it works.
 	s.silent++
 	s.Observation = before
 	s.Reachable, s.Commit = true, a.Commit
@@ -62,8 +61,8 @@ func (s *state) update(a answer, err error, now time.Time) {
 	s.SyncUnreachable = a.SyncUnreachable && s.silent >= unreachableAfter
 }
 
-// unsettled reports whether something is not right or not known yet. An agent that did not
-// answer once is probed again soon; one that never does need not be.
+// unsettled reports whether a pod is not healthy or not known yet. A pod whose agent did not respond
+// once is probed again soon; an agent that never responds needs no extra probes.
 func (s *state) unsettled() bool {
 	return !s.Reachable || s.Commit == "" || s.PathNotFound || s.Access != workload.AccessOpen || s.Failure != "" ||
 		s.expected != "" || s.silent > 0 && s.silent < unreachableAfter

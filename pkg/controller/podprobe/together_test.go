@@ -35,13 +35,13 @@ const (
 	longTime    = time.Hour
 )
 
-// replica is an agent that fetches when it is asked to.
+// replica is an agent that fetches on request.
 type replica struct {
 	pod     *corev1.Pod
 	url     string
 	handler http.Handler
 	site    string
-	// holds receives the beginning of each request that would have it hold a release.
+	// holds receives the beginning of each request that asks it to hold a release.
 	holds chan struct{}
 	// gate is closed while the agent may fetch.
 	mu   sync.Mutex
@@ -71,7 +71,7 @@ func commitFile(t *testing.T, repository, content string) string {
 	return runGit(t, repository, "rev-parse", "HEAD")
 }
 
-// serveGit serves a repository to replicas, each of which waits for its gate.
+// serveGit serves a repository to replicas. Each replica waits for its gate.
 func serveGit(t *testing.T, repository string, replicas map[string]*replica) *httptest.Server {
 	t.Helper()
 	path, err := exec.LookPath("git")
@@ -117,7 +117,8 @@ func newReplica(name string) *replica {
 	return r
 }
 
-// start starts the agent. It fetches at its start and on request; with polls, it says that it is about to all the time.
+// start starts the agent. It fetches at its start and on request; with polls, it always reports an
+// imminent sync.
 func (r *replica) start(t *testing.T, repository string, polls bool, hold time.Duration) {
 	t.Helper()
 	dir := t.TempDir()
@@ -170,7 +171,7 @@ func (r *replica) start(t *testing.T, repository string, polls bool, hold time.D
 	})
 }
 
-// sync has the agent fetch.
+// sync makes the agent fetch.
 func (r *replica) sync(t *testing.T, id string) {
 	t.Helper()
 	parameters := url.Values{requests.ParameterSync: {id}}
@@ -187,12 +188,12 @@ func (r *replica) sync(t *testing.T, id string) {
 	}
 }
 
-// current is the commit that a replica serves.
+// current returns the commit that a replica serves.
 func (r *replica) current() string {
 	return (&release.Store{Dir: r.site}).Current()
 }
 
-// setGate closes or opens what the agent waits for when it fetches.
+// setGate closes or opens the gate of the agent's fetches.
 func (r *replica) setGate(closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,8 +204,8 @@ func (r *replica) setGate(closed bool) {
 	}
 }
 
-// preparedAt is when the assets of a release were complete, its last preparation, and
-// switchedAt when it was published.
+// preparedAt returns the time at which the assets of a release were complete, its last preparation,
+// and switchedAt the time of its publication.
 func (r *replica) preparedAt(commit string) (time.Time, error) {
 	info, err := os.Lstat(filepath.Join(r.site, "assets", commit))
 	if err != nil {
@@ -230,15 +231,15 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// followed are three replicas that follow a repository, and a prober of them.
+// followed has three replicas that follow a repository, and their prober.
 type followed struct {
 	*Prober
 	repository string
 	replicas   []*replica
 }
 
-// startFollowed starts replicas that are known to serve a commit, and hold releases for some time. Only the first one
-// seems to be about to sync.
+// startFollowed starts replicas with an observed commit, which hold releases for some time. Only the
+// first one reports an imminent sync.
 func startFollowed(t *testing.T, hold time.Duration) *followed {
 	t.Helper()
 	f := &followed{repository: t.TempDir()}
@@ -274,7 +275,7 @@ func startFollowed(t *testing.T, hold time.Duration) *followed {
 	return f
 }
 
-// waitKnown waits until all replicas are known to serve a commit.
+// waitKnown waits until all replicas are observed to serve a commit.
 func (f *followed) waitKnown(t *testing.T, commit string) {
 	t.Helper()
 	waitFor(t, "all are known to serve the commit", func() bool {
@@ -285,7 +286,7 @@ func (f *followed) waitKnown(t *testing.T, commit string) {
 	})
 }
 
-// syncFirst has the first replica sync while a request waits that has it hold a release.
+// syncFirst makes the first replica sync while a waiting request asks it to hold a release.
 func (f *followed) syncFirst(t *testing.T) {
 	t.Helper()
 	first := f.replicas[0]
@@ -300,8 +301,7 @@ func (f *followed) syncFirst(t *testing.T) {
 	first.sync(t, fmt.Sprint("first-", time.Now().UnixNano()))
 }
 
-// attempts is how often a test may try: a replica that is slow, because the machine is, is not
-// waited for.
+// attempts is the number of tries of a test: a replica on a slow machine can miss the hold.
 const attempts = 5
 
 // TestReplicasSwitchTogether: when one replica has fetched a commit, the others fetch it too,
@@ -320,8 +320,8 @@ func TestReplicasSwitchTogether(t *testing.T) {
 	t.Errorf("in none of %d attempts did all replicas prepare the commit before one served it", attempts)
 }
 
-// TestPushBetweenTwoFetches: the replica that has prepared a commit which the others have
-// never had gives it up for that of the others.
+// TestPushBetweenTwoFetches: a replica with a commit that the others never had gives it up for the
+// commit of the others.
 func TestPushBetweenTwoFetches(t *testing.T) {
 	t.Parallel()
 	f := startFollowed(t, longTime)

@@ -11,36 +11,36 @@ import (
 )
 
 const (
-	// maxWaiting is how many requests may wait for syncs at a time, and shareWaiting how
-	// many of one namespace. Pods beyond that are probed periodically.
+	// maxWaiting limits the requests that wait for syncs, and shareWaiting those in one namespace.
+	// Further pods are probed periodically.
 	maxWaiting, shareWaiting = 512, 128
 	// maxUrgent and shareUrgent limit requests about a new commit, which are short.
 	maxUrgent, shareUrgent = 256, 128
-	// defaultMaxHold is how long pods that have prepared a release wait for the others.
-	// Agents hold it a little longer.
+	// defaultMaxHold is the time for which pods with a prepared release wait for the others. Agents
+	// hold it a little longer.
 	defaultMaxHold = 2500 * time.Millisecond
 )
 
-// ask is what a request asks of an agent.
+// ask has the parameters of a request to an agent.
 type ask struct {
-	// wait is how long to wait for something else than the revision after.
+	// wait is the maximum wait for another revision than after.
 	wait  time.Duration
 	after string
-	// hold is true if the pod has siblings to hold a release back for.
+	// hold is true if the pod has siblings, for which it should hold a release back.
 	hold bool
-	// expect is a commit of another pod, and release one that all have.
+	// expect is a commit of another pod, and release a commit that all pods have.
 	expect, release string
-	// sync is a request to sync, or nothing. If pins is true, pin is the commit to serve, or
-	// nothing, of a spec of that generation.
+	// sync is a request to sync, or empty. If pins is true, pin is the commit to serve, or empty,
+	// from the spec of that generation.
 	sync       string
 	pins       bool
 	pin        string
 	generation int64
-	// crowded is true if the request was to wait, and too many did.
+	// crowded is true if the request should have waited, but too many did.
 	crowded bool
 }
 
-// isAbout reports whether a request is for something certain, and not for whatever is new.
+// isAbout reports whether a request is for a particular event, rather than for any change.
 func (a ask) isAbout() bool { return a.expect != "" || a.release != "" || a.deploys() }
 
 func (a ask) query() url.Values {
@@ -67,10 +67,10 @@ func (a ask) query() url.Values {
 	return query
 }
 
-// canWait reports whether the agent of a pod answers requests that wait, and syncs.
+// canWait reports whether the agent of a pod supports waiting requests, and syncs.
 func (s *state) canWait() bool { return s.revision != "" && !s.nextSync.IsZero() }
 
-// plan returns what to ask a pod now: to wait if a sync is due. The caller holds the lock.
+// plan returns the next request to a pod: it waits if a sync is due. The caller holds the lock.
 func (p *Prober) plan(r *record) ask {
 	if !r.canWait() || r.nextSync.Sub(p.Clock.Now()) > 2*syncMargin {
 		return ask{}
@@ -78,8 +78,8 @@ func (p *Prober) plan(r *record) ask {
 	return ask{wait: min(p.Period, maxWait), after: r.revision, hold: p.replicas(r.website) > 1}
 }
 
-// start makes a request that waits, and ends an earlier one to that pod. It reports false
-// if too many wait. The caller holds the lock.
+// start sends a request that waits, and ends an earlier one to the same pod. It reports false if too
+// many requests wait. The caller holds the lock.
 func (p *Prober) start(ctx context.Context, r *record, a ask, limit *limiter) bool {
 	namespace := r.pod.Namespace
 	if !limit.take(namespace) {
@@ -99,8 +99,8 @@ func (p *Prober) start(ctx context.Context, r *record, a ask, limit *limiter) bo
 	return true
 }
 
-// supersede ends a request that waits, and returns the number of the next one: an answer to
-// any other is dropped, so that a pod has one at a time. The caller holds the lock.
+// supersede ends a waiting request, and returns the number of the next one: answers to earlier ones
+// are dropped, so that a pod has one at a time. The caller holds the lock.
 func (p *Prober) supersede(r *record) uint64 {
 	if r.cancel != nil {
 		r.cancel()
@@ -113,7 +113,7 @@ func (p *Prober) supersede(r *record) uint64 {
 	return r.turn
 }
 
-// limiter limits the requests that wait, in all and by namespace.
+// limiter limits the requests that wait, in total and by namespace.
 type limiter struct {
 	max, share int
 

@@ -16,11 +16,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// waitingPods are agents that sync once in a period, and answer requests that wait at the end
-// of a sync. Times are those of the bubble of the test.
+// waitingPods are agents that sync once in a period, and answer waiting requests at the end of a
+// sync. Times are relative to the synctest bubble.
 type waitingPods struct {
 	period time.Duration
-	// silent never answers, hasty does not let requests wait.
+	// silent never responds, hasty does not support waiting requests.
 	silent, hasty bool
 
 	mu                   sync.Mutex
@@ -77,7 +77,7 @@ func (p *waitingPods) Get(ctx context.Context, _ *corev1.Pod, request Request) (
 
 func (p *waitingPods) nextSync() time.Duration { return p.period - time.Since(p.begun)%p.period }
 
-// startWaitingPods has many pods of one namespace probed.
+// startWaitingPods probes many pods of one namespace.
 func startWaitingPods(t *testing.T, pods *waitingPods, n int) *Prober {
 	t.Helper()
 	pods.begun, pods.commit = time.Now(), commitA
@@ -89,8 +89,8 @@ func startWaitingPods(t *testing.T, pods *waitingPods, n int) *Prober {
 	return p
 }
 
-// TestWaitsAreBounded: a pod gets about one request per period, or one per sync if those are
-// more frequent, also while agents do not answer, or do not let requests wait.
+// TestWaitsAreBounded: a pod gets about one request per period, or one per sync if syncs are more
+// frequent, also while agents do not respond, or do not support waiting requests.
 func TestWaitsAreBounded(t *testing.T) {
 	const time10m = 10 * time.Minute
 	for name, test := range map[string]struct {
@@ -129,7 +129,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCommitIsKnownAtOnce: at the end of the sync that brings a commit it is known.
+// TestCommitIsKnownAtOnce: a commit is observed at the end of the sync that fetched it.
 func TestCommitIsKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := &waitingPods{period: time.Minute}
@@ -146,7 +146,7 @@ func TestCommitIsKnownAtOnce(t *testing.T) {
 	})
 }
 
-// TestQueries: what is asked of an agent.
+// TestQueries checks the query parameters of requests to an agent.
 func TestQueries(t *testing.T) {
 	for want, a := range map[string]ask{
 		"":                                   {},

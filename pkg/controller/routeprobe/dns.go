@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// shownAddresses is how many addresses a message names.
+// shownAddresses is the number of addresses in a message.
 const shownAddresses = 3
 
-// elsewhere returns why a host does not lead to addresses, or "". A failed lookup that is
-// not about the name is no answer.
+// elsewhere returns the reason why a host does not resolve to addresses, or "". It ignores lookups
+// that fail for another reason than the name.
 func (r *requester) elsewhere(ctx context.Context, addresses []string, host string) string {
 	if len(addresses) == 0 {
 		return ""
@@ -43,8 +43,8 @@ func (r *requester) elsewhere(ctx context.Context, addresses []string, host stri
 		strings.Join(short(addresses), ", "))
 }
 
-// absolute returns a name that is not looked up in the search domains of the pod, of which one may have a record for
-// any name.
+// absolute makes a name absolute, so that it is not looked up in the search domains of the pod: one
+// of them may have a wildcard record.
 func absolute(name string) string { return strings.TrimSuffix(name, ".") + "." }
 
 // sameAddress compares addresses in any notation.

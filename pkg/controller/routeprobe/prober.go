@@ -19,32 +19,33 @@ import (
 )
 
 const (
-	// workers is how many Websites are probed at the same time, share how many of one namespace, and
-	// hostsAtOnce how many hosts of each: hosts that do not answer take their worker's time.
+	// workers is the number of Websites that are probed at the same time, share the number per
+	// namespace, and hostsAtOnce the number of hosts of each: hosts that do not respond hold a
+	// worker.
 	workers, share, hostsAtOnce = 32, 8, 8
-	// healthyPeriod is the interval of probes of a Website whose hosts are all found.
+	// healthyPeriod is the probing interval of a Website whose hosts all respond.
 	healthyPeriod = time.Minute
-	// failingPeriod is the interval while one is not.
+	// failingPeriod is the probing interval while a host fails.
 	failingPeriod = 10 * time.Second
-	// minPeriod is the shortest interval between two probes of a Website: a user can change a spec many times a
-	// second, and each probe is of all hosts.
+	// minPeriod is the shortest interval between two probes of a Website: a user can change a spec
+	// many times a second, and each probe requests all hosts.
 	minPeriod = 2 * time.Second
-	// promptBurst is how many probes because of another host begin without that interval, and promptPeriod the
-	// average interval of more of them.
+	// promptBurst is the number of probes for a new host that begin without minPeriod, and
+	// promptPeriod the average interval of further ones.
 	promptBurst, promptPeriod = 3, failingPeriod
 	// requestTimeout bounds the probe of one host.
 	requestTimeout = 10 * time.Second
 )
 
-// Config is what a Prober works with.
+// Config configures a Prober.
 type Config struct {
-	// Changed is called with a Website of which something else was observed.
+	// Changed is called with a Website whose results have changed.
 	Changed func(cache.ObjectName)
 	// Clock gives the times of probes.
 	Clock clock.WithTicker
-	// Resolver looks up the hosts. Default: that of the process.
+	// Resolver looks up the hosts. Default: the resolver of the process.
 	Resolver Resolver
-	// Dial connects to an address. Default: that of the process, which refuses link-local
+	// Dial connects to an address. Default: the dialer of the process, which rejects link-local
 	// addresses.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -61,21 +62,21 @@ type Prober struct {
 	known map[cache.ObjectName]*observed
 }
 
-// observed is a Website, its requests and what they have shown.
+// observed is a Website, its requests and their results.
 type observed struct {
 	target  Target
 	results map[string]Result
 	// begun is when the last probe began.
 	begun time.Time
-	// prompt limits the probes that begin at once.
+	// prompt limits the probes that begin immediately.
 	prompt *rate.Limiter
-	// forgotten is true for a Website that is not probed any more. It is remembered for a while: otherwise its
-	// limits end when a user removes its hosts for a moment.
+	// forgotten is true for a Website that is not probed any more. It is kept for a while: otherwise
+	// a user could reset its limits by removing its hosts for a moment.
 	forgotten bool
 }
 
-// remembered returns for how long a Website is remembered that is not probed any more: after that its limits
-// are those of a new one.
+// remembered returns the time for which a Website is kept after its last probe: by then its limits
+// equal those for a new one.
 func (w *observed) remembered(now time.Time) time.Duration {
 	return promptBurst*promptPeriod - now.Sub(w.begun)
 }
@@ -102,9 +103,9 @@ func New(config Config) *Prober {
 	}
 }
 
-// refuseLinkLocal is called with the address that a connection is about to be made to. A
-// Gateway has no link-local address, but whoever creates one may request it; there are the
-// metadata services of clouds, which would answer website-controller.
+// refuseLinkLocal is called with the address of a new connection. A Gateway has no link-local
+// address, but its creator may request one; the metadata services of clouds, which would answer
+// website-controller, have such addresses.
 func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -116,8 +117,8 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Want has a Website probed soon when the target is another, and also when again is
-// true. It returns what is known of each host by now.
+// Want sets the target of a Website, and probes it soon when the target has changed or again is true.
+// It returns the last result of each host.
 func (p *Prober) Want(key cache.ObjectName, target Target, again bool) map[string]Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,8 +138,8 @@ func (p *Prober) Want(key cache.ObjectName, target Target, again bool) map[strin
 	return maps.Clone(website.results)
 }
 
-// soon queues a Website, but not within minPeriod of its last probe unless it has a new host. The caller
-// holds the lock.
+// soon queues a Website, but not within minPeriod of its last probe unless it has a new host. The
+// caller holds the lock.
 func (p *Prober) soon(key cache.ObjectName, website *observed, hasNewHost bool) {
 	now := p.clock.Now()
 	wait := minPeriod - now.Sub(website.begun)

@@ -17,14 +17,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// gateway is a Prober in a bubble of testing/synctest, and what is at the address that it dials.
+// gateway is a Prober in a synctest bubble, and the server at the address that it dials.
 type gateway struct {
 	*Prober
 	start time.Time
 
 	// mu guards requests and changes: hosts of several Websites are probed at the same time.
 	mu sync.Mutex
-	// requests are the seconds after the start at which requests came.
+	// requests are the times of requests, in seconds after the start.
 	requests []int
 	changes  int
 	// header of the responses.
@@ -42,14 +42,14 @@ func targetOf(hosts ...string) Target {
 	return target
 }
 
-// atAddresses changes where all hosts are requested.
+// atAddresses sets the addresses of all hosts.
 func atAddresses(target Target, addresses ...string) {
 	for i := range target.Hosts {
 		target.Hosts[i].Gateways[0].Addresses = addresses
 	}
 }
 
-// newGateway starts a Prober, which the function that it returns ends.
+// newGateway starts a Prober. The returned function ends it.
 func newGateway() (*gateway, func()) {
 	g := &gateway{start: time.Now(), header: "Website-Commit: " + testCommit}
 	g.Prober = New(Config{
@@ -88,7 +88,7 @@ func (g *gateway) changed(cache.ObjectName) {
 	g.changes++
 }
 
-// after lets time pass, and returns the times of the requests since the last call.
+// after sleeps, and returns the times of the requests since the last call.
 func (g *gateway) after(t time.Duration) []int {
 	time.Sleep(t)
 	synctest.Wait()
@@ -113,8 +113,8 @@ func check(t *testing.T, what string, got []int, want ...int) {
 	}
 }
 
-// TestPeriods: once a minute while all is well, every ten seconds while it is not, and at
-// once for another target or when the caller asks for it.
+// TestPeriods: once a minute while all hosts respond, every ten seconds while one fails, and
+// immediately for another target or when the caller asks for it.
 func TestPeriods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()
@@ -144,8 +144,8 @@ func TestPeriods(t *testing.T) {
 	})
 }
 
-// TestSpecsThatChangeOften: a user who changes a spec many times a second does not have the hosts probed as often,
-// whether the hosts stay, are others each time, or are removed in between.
+// TestSpecsThatChangeOften: a user who changes a spec many times a second does not cause as many
+// probes, whether the hosts stay, change each time, or are removed in between.
 func TestSpecsThatChangeOften(t *testing.T) {
 	const most = 60/2 + promptBurst + 60/10 + 1
 	for name, change := range map[string]func(g *gateway, i int){
@@ -175,7 +175,8 @@ func TestSpecsThatChangeOften(t *testing.T) {
 	}
 }
 
-// TestNewHost: the first probe of a host does not wait because others of the Website have just been probed.
+// TestNewHost: the first probe of a host is not delayed by recent probes of other hosts of the
+// Website.
 func TestNewHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()
@@ -189,7 +190,7 @@ func TestNewHost(t *testing.T) {
 	})
 }
 
-// TestForgottenForGood: nothing is remembered of a Website that does not come back.
+// TestForgottenForGood: a Website that does not come back leaves no state.
 func TestForgottenForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()
@@ -204,7 +205,7 @@ func TestForgottenForGood(t *testing.T) {
 	})
 }
 
-// TestEarlierTarget: what was requested for a target that has changed meanwhile is not kept.
+// TestEarlierTarget: results for an earlier target are dropped.
 func TestEarlierTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()
@@ -229,7 +230,7 @@ func TestEarlierTarget(t *testing.T) {
 	})
 }
 
-// TestHostsWithoutAnswer: Websites with many hosts that do not answer do not keep others waiting.
+// TestHostsWithoutAnswer: Websites with many hosts that do not respond do not delay others.
 func TestHostsWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()
@@ -258,8 +259,8 @@ func TestHostsWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestHostsWithoutAnswerOfANamespace: however many Websites of one namespace have only hosts that
-// do not answer, those of other namespaces are probed at once.
+// TestHostsWithoutAnswerOfANamespace: many Websites with unresponsive hosts in one namespace do not
+// delay probes of other namespaces.
 func TestHostsWithoutAnswerOfANamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()
@@ -301,7 +302,8 @@ func TestHostsWithoutAnswerOfANamespace(t *testing.T) {
 	})
 }
 
-// TestOneOfSeveralAnswers: neither an address nor a port that does not answer hides another one that does.
+// TestOneOfSeveralAnswers: neither an address nor a port that does not respond hides another one that
+// does.
 func TestOneOfSeveralAnswers(t *testing.T) {
 	several := targetOf("a.example.com")
 	atAddresses(several, "198.51.100.1", "198.51.100.2", "192.0.2.1")
@@ -330,8 +332,8 @@ func TestOneOfSeveralAnswers(t *testing.T) {
 	}
 }
 
-// TestLinkLocal: the metadata service of a cloud is not requested, whoever gives its address
-// to a Gateway.
+// TestLinkLocal: the metadata service of a cloud is not requested, even if a user sets its address in
+// a Gateway.
 func TestLinkLocal(t *testing.T) {
 	p := New(Config{Clock: clock.RealClock{}})
 	for _, address := range []string{"169.254.169.254:80", "[fe80::1]:80", "[::ffff:169.254.169.254]:80"} {

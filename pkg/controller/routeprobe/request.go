@@ -16,11 +16,12 @@ import (
 	"unicode"
 )
 
-// commitHeader is how nginx in the pods names the commit of a response.
+// commitHeader is the response header in which nginx in the pods names the commit.
 const commitHeader = "Website-Commit"
 
-// maxHeader is more than most proxies pass on, and bounds the memory that other servers can take: requests go to
-// 256 hosts at once, and by default 10 MiB are read for each. A site may send 100 headers, of 4 KiB each.
+// maxHeader is more than most proxies accept, and limits the memory that other servers can use:
+// requests go to 256 hosts at the same time, and by default 10 MiB are read for each. A site may send
+// 100 headers, of 4 KiB each.
 const maxHeader = 64 << 10
 
 // commitName is a full SHA-1 or SHA-256.
@@ -38,8 +39,8 @@ type Resolver interface {
 	LookupHost(ctx context.Context, host string) ([]string, error)
 }
 
-// probe returns what it finds of a host: at the first Gateway that does not serve it, or else at the first one. One
-// that does not answer takes no more than its share of the time.
+// probe returns the result for a host: at the first Gateway that does not serve it, or else at the
+// first one. An unresponsive Gateway takes no more than its share of the time.
 func (r *requester) probe(ctx context.Context, host Host) Result {
 	if len(host.Gateways) == 0 {
 		return Result{Failure: "no listener takes requests for the host"}
@@ -59,7 +60,7 @@ func (r *requester) probe(ctx context.Context, host Host) Result {
 	return found
 }
 
-// earlier returns the first of two times, of which either may be zero.
+// earlier returns the first of two times. Either may be zero.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -67,8 +68,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// probeAt returns what it finds at the first endpoint of a Gateway that serves a host, or at the
-// first endpoint if none does.
+// probeAt returns the result at the first endpoint of a Gateway that serves a host, or at the first
+// endpoint if none does.
 func (r *requester) probeAt(ctx context.Context, gateway Gateway, host Host) Result {
 	first := Result{Failure: "no listener takes requests for the host"}
 	for i, endpoint := range gateway.Endpoints {
@@ -94,15 +95,16 @@ func (r *requester) request(ctx context.Context, addresses []string, host Host, 
 	}
 	var result Result
 	transport := &http.Transport{
-		// Whatever the host, the connection is to the address. The context of the transport has no deadline.
+		// The connection is to the address, never to the host. The context of the transport has no
+		// deadline.
 		DialContext: func(_ context.Context, network, _ string) (net.Conn, error) {
 			return r.dialFirst(ctx, network, addresses, endpoint.Port)
 		},
 		DisableKeepAlives:      true,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxHeader,
-		// The certificate is verified below, for the message and without a chain: which
-		// CAs the visitors trust is not known here.
+		// The certificate is verified below, for the message and without a chain: the CAs that
+		// visitors trust are not known here.
 		TLSClientConfig: &tls.Config{ServerName: host.Name, InsecureSkipVerify: true}, //nolint:gosec
 		Proxy:           nil,
 	}
@@ -147,7 +149,7 @@ func shareOf(ctx context.Context, attempts int) (context.Context, context.Cancel
 func (r *requester) dialFirst(ctx context.Context, network string, addresses []string, port int32) (net.Conn, error) {
 	var errs []error
 	for i, address := range addresses {
-		// What follows the connection needs some time as well.
+		// The request after the connection needs some time as well.
 		bounded, cancel := shareOf(ctx, len(addresses)-i+1)
 		connection, err := r.dial(bounded, network, net.JoinHostPort(address, strconv.Itoa(int(port))))
 		cancel()
@@ -159,7 +161,7 @@ func (r *requester) dialFirst(ctx context.Context, network string, addresses []s
 	return nil, errors.Join(errs...)
 }
 
-// judge decides whether a response is that of the Website.
+// judge decides whether a response comes from the Website.
 func (result *Result) judge(response *http.Response, host Host, site string) {
 	if host.RedirectedTo != "" {
 		location, err := url.Parse(response.Header.Get("Location"))
@@ -179,7 +181,7 @@ func (result *Result) judge(response *http.Response, host Host, site string) {
 	result.URL, result.Commit = site, commit
 }
 
-// certificateError is why a certificate is not good for a host.
+// certificateError is the reason why a certificate is invalid for a host.
 type certificateError struct{ message string }
 
 func (e *certificateError) Error() string { return e.message }
@@ -204,8 +206,8 @@ func (r *requester) verify(certificate *x509.Certificate, host string) error {
 	return nil
 }
 
-// failureOf returns the message of an error, which goes into a status: what changes with
-// each try, such as local ports, is left out, and what a terminal would not print.
+// failureOf returns the message of an error for a status. It omits parts that change with each try,
+// such as local ports, and unprintable characters.
 func failureOf(site string, err error) string {
 	var invalid *certificateError
 	var operation *net.OpError

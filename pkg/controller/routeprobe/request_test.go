@@ -147,7 +147,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// countingConn counts what is read of a connection.
+// countingConn counts the bytes that are read from a connection.
 type countingConn struct {
 	net.Conn
 	read *atomic.Int64
@@ -159,7 +159,7 @@ func (c countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestLargeHeader: a server decides what it sends, not how much of it is in memory.
+// TestLargeHeader: a server can send any header, but only maxHeader bytes are kept in memory.
 func TestLargeHeader(t *testing.T) {
 	const host = "shop.example.com"
 	for name, test := range map[string]struct {
@@ -208,7 +208,7 @@ func TestLargeHeader(t *testing.T) {
 	}
 }
 
-// TestOnlyTheAddressIsDialled: whatever a host resolves to.
+// TestOnlyTheAddressIsDialled: the addresses to which a host resolves are not dialled.
 func TestOnlyTheAddressIsDialled(t *testing.T) {
 	var dialled []string
 	r := &requester{resolver: names{"shop.example.com": {"169.254.169.254"}}, now: time.Now,
@@ -233,7 +233,8 @@ func TestOnlyTheAddressIsDialled(t *testing.T) {
 	}
 }
 
-// TestSeveralGateways: a host is found if all of them serve it. Otherwise the first one that does not is named.
+// TestSeveralGateways: a host is found if all Gateways serve it. Otherwise the first one that does
+// not is named.
 func TestSeveralGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := newGateway()

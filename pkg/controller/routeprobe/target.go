@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Target is what is requested for a Website.
+// Target has the requests for a Website.
 type Target struct {
 	// Hosts are requested one after the other.
 	Hosts []Host
@@ -29,13 +29,13 @@ func (t Target) lacks(hosts []Host) bool {
 type Host struct {
 	// Name of the host, without a wildcard.
 	Name string
-	// Gateways are where it is requested: all of them must serve it.
+	// Gateways serve the host: all of them must.
 	Gateways []Gateway
 	// RedirectedTo is the host to which requests are to be redirected; empty for none.
 	RedirectedTo string
 }
 
-// addresses returns those of all Gateways.
+// addresses returns the addresses of all Gateways.
 func (h Host) addresses() []string {
 	var all []string
 	for _, gateway := range h.Gateways {
@@ -64,18 +64,19 @@ type Endpoint struct {
 	Port int32
 }
 
-// Result is what was observed of a host.
+// Result is the observed state of a host.
 type Result struct {
-	// URL is where the host was found; empty if it was not.
+	// URL is the URL at which the host was found; empty if it was not.
 	URL string
-	// Commit is the one that the response names; empty for a redirect.
+	// Commit is the commit in the response; empty for a redirect.
 	Commit string
-	// CertificateExpiration is when the presented certificate expires, of several the first; zero without one.
+	// CertificateExpiration is the expiry of the presented certificate, or the earliest of several;
+	// zero without one.
 	CertificateExpiration time.Time
 	// InvalidCertificate is true if Failure is about the certificate.
 	InvalidCertificate bool
-	// Failure is why the host was not found; empty if it was.
+	// Failure is the reason why the host was not found; empty if it was.
 	Failure string
-	// DNS is why the name of the host does not lead to the address; empty if it does.
+	// DNS is the reason why the name of the host does not resolve to the address; empty if it does.
 	DNS string
 }
