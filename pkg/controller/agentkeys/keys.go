@@ -1,10 +1,10 @@
-// Package agentkeys keeps the keys with which the controller signs its requests to the agents
-// of pods, in a Secret of the installation.
+// Package agentkeys keeps the keys with which the controller signs its requests to the agents of
+// pods, in a Secret of the installation.
 //
-// There are two keys: the current one signs, and the next one is only published, so that all
-// agents know it long before it signs. The agents read the public keys from ConfigMaps, so
-// that a rotation replaces no pod. Without the Secret, because it was deleted or may not be
-// read, agents refuse requests that change something; what is served does not depend on them.
+// There are two keys: the current one signs, and the next one is only published, so that all agents
+// know it long before it signs. The agents read the public keys from ConfigMaps, so that a rotation
+// replaces no pod. Without the Secret, because it was deleted or may not be read, agents reject
+// requests that change something; the pods keep serving.
 package agentkeys
 
 import (
@@ -31,15 +31,16 @@ const (
 	// SecretKey is the key of the Secret.
 	SecretKey = "keys.json"
 
-	// rotationPeriod is how long a key signs, and is published before that.
+	// rotationPeriod is the time for which a key is published before it signs, and then signs.
 	rotationPeriod = 30 * 24 * time.Hour
-	// checkPeriod is how often the Secret is read, and retryPeriod after that has failed.
+	// checkPeriod is the interval between reads of the Secret, retryPeriod the interval after a
+	// failed read.
 	checkPeriod, retryPeriod = time.Minute, 5 * time.Second
 	// firstLoad is how long the controller waits for the keys when it begins to lead.
 	firstLoad = 5 * time.Second
 )
 
-// stored is what the Secret holds. The first key signs, the others are only published.
+// stored is the content of the Secret. The first key signs, the others are only published.
 type stored struct {
 	Keys []storedKey `json:"keys"`
 }
@@ -49,12 +50,12 @@ type storedKey struct {
 	Key     requests.PrivateKey `json:"key"`
 }
 
-// Config is what Keys work with.
+// Config configures Keys.
 type Config struct {
-	// Secrets are those of the namespace of the installation, and Name is that of the Secret.
+	// Secrets is the client for the namespace of the installation, Name the name of the Secret.
 	Secrets corev1client.SecretInterface
 	Name    string
-	// Period is how often the Secret is read. Default: a minute.
+	// Period is the interval between reads of the Secret. Default: a minute.
 	Period time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.WithTicker
@@ -69,7 +70,7 @@ type Keys struct {
 	public string
 }
 
-// New returns keys that are not known before Run.
+// New returns Keys that have no key before Run or Load.
 func New(config Config) *Keys {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
@@ -80,7 +81,7 @@ func New(config Config) *Keys {
 	return &Keys{Config: config}
 }
 
-// Sign signs a request to a pod, or returns nothing without a key.
+// Sign signs a request to a pod. It returns an empty string without a key.
 func (k *Keys) Sign(pod types.UID, parameters url.Values) (string, error) {
 	k.mu.Lock()
 	signer := k.signer
@@ -91,7 +92,7 @@ func (k *Keys) Sign(pod types.UID, parameters url.Values) (string, error) {
 	return requests.Sign(signer, string(pod), parameters, k.Clock.Now())
 }
 
-// Public returns the public keys for the agents, or nothing while they are not known.
+// Public returns the public keys for the agents. It returns an empty string without keys.
 func (k *Keys) Public() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -105,7 +106,7 @@ func (k *Keys) Load(ctx context.Context) {
 	k.check(ctx)
 }
 
-// Run keeps the keys until ctx ends. It calls changed whenever others are to be published.
+// Run reads and rotates the keys until ctx ends. It calls changed whenever the public keys change.
 func (k *Keys) Run(ctx context.Context, changed func()) {
 	published := k.Public()
 	for {
@@ -127,12 +128,11 @@ func (k *Keys) Run(ctx context.Context, changed func()) {
 	}
 }
 
-// check reads the keys, and makes and rotates them where that is due. It reports whether they
-// are known.
+// check reads the keys, and creates and rotates them when due. It reports whether keys are available.
 func (k *Keys) check(ctx context.Context) bool {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "secret", k.Name)
 	current, err := k.read(ctx)
-	// Another controller can have written meanwhile: then its keys are used.
+	// Another replica may have written the Secret meanwhile: its keys are used.
 	for tries := 0; tries < 3 && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)); tries++ {
 		current, err = k.read(ctx)
 	}
@@ -155,7 +155,7 @@ func (k *Keys) check(ctx context.Context) bool {
 	return true
 }
 
-// read returns the keys that are in the Secret after it was made or changed if necessary.
+// read returns the keys in the Secret. It creates or updates the Secret if necessary.
 func (k *Keys) read(ctx context.Context) (stored, error) {
 	secret, err := k.Secrets.Get(ctx, k.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -204,8 +204,8 @@ func (k *Keys) create(ctx context.Context) (stored, error) {
 	return made, nil
 }
 
-// complete makes the keys that are missing, and has the next key sign once it was published
-// for a period.
+// complete creates missing keys, and makes the next key the signing key after it was published for a
+// rotationPeriod.
 func (s *stored) complete(now time.Time) (changed bool, err error) {
 	if len(s.Keys) >= 2 && now.Sub(s.Keys[1].Created) >= rotationPeriod {
 		s.Keys, changed = s.Keys[1:], true

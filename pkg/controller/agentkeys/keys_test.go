@@ -144,7 +144,7 @@ func TestDeletedSecret(t *testing.T) {
 	}
 }
 
-// TestUnusableSecret: what is no key is replaced, also in an empty Secret that was made by hand.
+// TestUnusableSecret: an invalid key is replaced, also in an empty Secret that a user created.
 func TestUnusableSecret(t *testing.T) {
 	for content, data := range map[string]map[string][]byte{
 		"nothing":     nil,
@@ -196,8 +196,8 @@ func (i *interrupted) Update(ctx context.Context, secret *corev1.Secret,
 	return i.SecretInterface.Update(ctx, secret, options)
 }
 
-// TestAnotherControllerWrites: of two controllers that write at the same time, both use what
-// the first one has written.
+// TestAnotherControllerWrites: two controllers that write at the same time both use the keys of the
+// first write.
 func TestAnotherControllerWrites(t *testing.T) {
 	for verb, refused := range map[string]error{
 		"create": apierrors.NewAlreadyExists(corev1.Resource("secrets"), name),
@@ -221,7 +221,7 @@ func TestAnotherControllerWrites(t *testing.T) {
 	}
 }
 
-// TestUnreadableSecret: while the Secret cannot be read, the keys that are known stay.
+// TestUnreadableSecret: while the Secret cannot be read, the last keys stay in use.
 func TestUnreadableSecret(t *testing.T) {
 	f := newFixture(t)
 	k := f.controller()
@@ -238,7 +238,7 @@ func TestUnreadableSecret(t *testing.T) {
 	}
 }
 
-// TestRunReportsChanges: whoever publishes the keys learns of each change.
+// TestRunReportsChanges: Run calls changed for each change of the public keys.
 func TestRunReportsChanges(t *testing.T) {
 	f := newFixture(t)
 	k := f.controller()

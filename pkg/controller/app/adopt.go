@@ -34,10 +34,10 @@ It runs with the permissions of the kubeconfig file: get and list on Websites, a
 on the kinds of their children. In a pod of the controller, it runs with those of the controller.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Without it, errors are logged.
+		// The adopt commands log errors only.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
-	// Those of the parent show the flags of the controller.
+	// The usage function of the parent command prints the flags of the controller.
 	cmd.SetUsageFunc(new(cobra.Command).UsageFunc())
 	cmd.SetHelpFunc(new(cobra.Command).HelpFunc())
 	flags := cmd.PersistentFlags()

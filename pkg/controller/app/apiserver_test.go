@@ -31,15 +31,14 @@ import (
 	websitescheme "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
-// apiServer is an API server with some Websites, for a controller that runs
-// whole. It takes what is written, but nothing comes of it, and its watches are
-// silent.
+// apiServer is an API server with some Websites, for a complete controller. It accepts writes without
+// effect, and its watches send no events.
 type apiServer struct {
 	websites []v1beta1.Website
 	pods     []corev1.Pod
 	leases   leaseServer
-	// first sees every request before it is answered, and may answer it itself:
-	// it then returns true. It may be nil.
+	// first is called with every request before it is answered. It returns true if it has answered
+	// the request itself. It may be nil.
 	first func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool
 }
 
@@ -59,7 +58,7 @@ func newWebsite(name string) v1beta1.Website {
 	}
 }
 
-// newPod returns a pod of a Website that is ready.
+// newPod returns a ready pod of a Website.
 func newPod(website string) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -72,7 +71,7 @@ func newPod(website string) corev1.Pod {
 				Controller: ptr.To(true)}},
 		},
 		Status: corev1.PodStatus{
-			// Nobody may ask there.
+			// The controller must not probe a loopback address.
 			Phase: corev1.PodRunning, PodIP: "127.0.0.1",
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		},
@@ -83,7 +82,7 @@ var requestInfo = &request.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// listKinds are those of what the controller lists.
+// listKinds maps the resources that the controller lists to their list kinds.
 var listKinds = map[string]string{
 	"configmaps": "ConfigMapList", "services": "ServiceList", "deployments": "DeploymentList",
 	"replicasets":          "ReplicaSetList",
@@ -136,7 +135,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "get":
 		refuse(w, apierrors.NewNotFound(resource, info.Name))
 	case "patch":
-		// What was applied, stored.
+		// The response is the applied object as if it were stored.
 		var object map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&object); err != nil {
 			refuse(w, apierrors.NewBadRequest(err.Error()))
@@ -156,7 +155,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sent returns the object in a request, in whichever encoding.
+// sent decodes the object in a request from JSON or protobuf.
 func sent(r *http.Request) (runtime.Object, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -186,9 +185,8 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// newOptions serves the API over HTTP/2, as API servers do, and returns the flags
-// of a controller for it, which does not probe pods and serves no port unless a tweak
-// changes that.
+// newOptions serves the API over HTTP/2, as API servers do, and returns controller flags for it. By
+// default the controller does not probe pods and opens no port; tweaks change that.
 func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) options.CompletedOptions {
 	t.Helper()
 	s.leases.changed = func(string) {}
@@ -210,8 +208,7 @@ func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) o
 	return o.Complete()
 }
 
-// start starts a controller and returns what stops it. The end of the test does,
-// too.
+// start starts a controller. The returned function stops it, and so does the end of the test.
 func start(t *testing.T, ctx context.Context, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -236,7 +233,7 @@ func startInstrumented(t *testing.T, o options.CompletedOptions, instruments Ins
 	return start(t, ctx, func(ctx context.Context) error { return RunInstrumented(ctx, o, instruments) })
 }
 
-// await waits for what happens at once, however slow the machine is.
+// await waits for an event that is expected immediately, with a timeout for slow machines.
 func await(t *testing.T, what string, happened <-chan struct{}) {
 	t.Helper()
 	select {

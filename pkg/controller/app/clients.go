@@ -22,23 +22,22 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
-// clients are the connections to the API server. Informers, workers and the
-// recorder of events have one each: a connection carries a limited number of
-// requests at once, and neither the watches nor a burst of writes should wait for
-// the other.
+// clients are the connections to the API server. Informers, workers and the recorder of events have
+// one each: a connection carries a limited number of concurrent requests, and neither the watches nor
+// a burst of writes should wait for the other.
 type clients struct {
-	// config is what leader election makes its own client from.
+	// config is the client configuration of leader election.
 	config *rest.Config
 
-	// kube and websites are for the workers, whose time is short: the API server's
-	// Retry-After is returned as an error.
+	// kube and websites are for the workers, which must not block: the API server's Retry-After is
+	// returned as an error.
 	kube     kubernetes.Interface
 	websites versioned.Interface
-	// The others wait as long as Retry-After requests.
+	// The other clients wait as long as Retry-After requests.
 	watchKube, events kubernetes.Interface
 	watchWebsites     versioned.Interface
 	watchMetadata     metadata.Interface
-	// gateway is for the workers, and watchGateway for what is watched of Gateway API.
+	// gateway is for the workers, watchGateway for the informers of the Gateway API.
 	gateway, watchGateway gatewayclient.Interface
 }
 
@@ -82,7 +81,7 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 	return c, nil
 }
 
-// routing returns what hosts are routed with.
+// routing returns the configuration of the router.
 func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *routes.Config {
 	gateway := o.GatewayName()
 	config := &routes.Config{
@@ -100,8 +99,7 @@ func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *
 	return config
 }
 
-// pods returns what reaches the pods to probe, or nil when commit observation is
-// disabled.
+// pods returns a client for the pods, or nil when commit observation is disabled.
 func (c *clients) pods(o options.CompletedOptions) (podprobe.Client, error) {
 	mode := podprobe.Mode(o.CommitObservation)
 	if mode == podprobe.None {
@@ -128,9 +126,9 @@ func clientConfig(o options.CompletedOptions) (*rest.Config, error) {
 	return config, nil
 }
 
-// separate returns a copy of a configuration that shares no connection with
-// others. client-go shares one between all clients with equal configurations; a
-// dial function of its own makes a configuration differ.
+// separate returns a copy of a configuration that does not share its connection. client-go shares one
+// connection between all clients with equal configurations; a dial function of its own makes a
+// configuration differ.
 func separate(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.Dial == nil {
@@ -139,8 +137,8 @@ func separate(config *rest.Config) *rest.Config {
 	return config
 }
 
-// protobuf makes the configuration of a client for Kubernetes' own types, which
-// are smaller and cheaper to decode that way.
+// protobuf configures a client for built-in types to use protobuf, which is smaller and cheaper to
+// decode than JSON.
 func protobuf(config *rest.Config) *rest.Config {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON

@@ -15,7 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
-// purpose is whom a request of the controller is for.
+// purpose names the component that sends a request: the election, the informers, the workers or the
+// event recorder.
 func purpose(info *request.RequestInfo) string {
 	switch {
 	case info.Resource == "leases":
@@ -31,8 +32,8 @@ func purpose(info *request.RequestInfo) string {
 	}
 }
 
-// TestPurposesShareNoConnections looks at which requests come over one connection,
-// of which HTTP/2 needs only one for all those of a client.
+// TestPurposesShareNoConnections compares the connections of requests. HTTP/2 needs one connection
+// per client.
 func TestPurposesShareNoConnections(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -50,7 +51,7 @@ func TestPurposesShareNoConnections(t *testing.T) {
 			connections[r.RemoteAddr] = sets.New[string]()
 		}
 		connections[r.RemoteAddr].Insert(purpose(info))
-		// The status of a Website is the last that a reconciliation writes.
+		// A reconciliation writes the status of the Website last.
 		if seen.Insert(purpose(info), info.Resource+"/"+info.Subresource).HasAll("election", "events", "informers", "pods",
 			"workers", "websites/status") {
 			allSeen()

@@ -25,7 +25,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 )
 
-// leaseServer is an API server that knows one lease.
+// leaseServer is an API server that serves one Lease.
 type leaseServer struct {
 	mu sync.Mutex
 	// refuse makes every write fail.
@@ -105,19 +105,19 @@ current-context: test
 	return path
 }
 
-// patience is how long a test waits for what happens at once, however slow the machine is.
+// patience is the timeout for events that are expected immediately, with slow machines in mind.
 const patience = 30 * time.Second
 
 // election is a leader election against a lease server.
 type election struct {
 	server *leaseServer
-	// steps is what happened, in order.
+	// steps are the events of the election in order.
 	mu    sync.Mutex
 	steps []string
 	// writes gets a token when the lease is written, if it has none.
 	writes chan struct{}
-	// health is that of the lease, with less than no patience: it is bad as soon as
-	// the lease is held.
+	// health is the check of the Lease. Its grace period is negative, so it fails as soon as the
+	// Lease is held.
 	health *leaderelection.HealthzAdaptor
 	stop   context.CancelFunc
 	done   chan error
@@ -129,7 +129,7 @@ func (e *election) note(step string) {
 	e.steps = append(e.steps, step)
 }
 
-// elect runs a function as leader, who gives up when it cannot renew its lease within a deadline.
+// elect runs a function as leader, which gives up when it cannot renew its Lease within a deadline.
 func elect(t *testing.T, deadline time.Duration,
 	run func(e *election, ctx context.Context, drain <-chan struct{}) error) *election {
 	t.Helper()
@@ -188,8 +188,8 @@ func TestDrainComesBeforeRelease(t *testing.T) {
 		close(working)
 		<-drain
 		e.note("draining")
-		// The lease is still being renewed; were it released now, that would be
-		// one of these writes. The first may have been under way already.
+		// The Lease is still being renewed; a release now would be one of these writes. The first
+		// write may have been in flight already.
 		for range 3 {
 			select {
 			case <-e.writes:
@@ -228,8 +228,8 @@ func TestLostLeaseEndsTheWork(t *testing.T) {
 	}
 }
 
-// TestHealthDependsOnTheLease: a check that is not told of the election says that all
-// is well, however old the lease is.
+// TestHealthDependsOnTheLease: a health check that is not connected to the election passes, however
+// old the Lease is.
 func TestHealthDependsOnTheLease(t *testing.T) {
 	leading := make(chan struct{})
 	e := elect(t, patience, func(_ *election, _ context.Context, drain <-chan struct{}) error {

@@ -19,11 +19,10 @@ import (
 
 const retryAfterHeader = "Retry-After"
 
-// retryAfterInStatus has a client return at once what an API server asks to be
-// tried again later. client-go's requests wait for as long as the header
-// Retry-After says, and try up to ten times; meanwhile they hold a worker that
-// other Websites need. They know the header only, so the hint moves into the
-// Status, from which apierrors.SuggestsClientDelay reads it.
+// retryAfterInStatus makes a client return Retry-After responses immediately. By default, client-go
+// waits for the duration in the Retry-After header and tries up to ten times; meanwhile it holds a
+// worker that other Websites need. It reads only the header, so the hint moves into the Status, from
+// which apierrors.SuggestsClientDelay reads it.
 type retryAfterInStatus struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = retryAfterInStatus{}
@@ -62,11 +61,11 @@ func (t retryAfterInStatus) RoundTrip(request *http.Request) (*http.Response, er
 	return response, nil
 }
 
-// WrappedRoundTripper returns what makes the requests.
+// WrappedRoundTripper returns the next round tripper.
 func (t retryAfterInStatus) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// statusOf returns the Status in an answer. What refuses a request before it
-// gets to the API itself, such as priority and fairness, answers with text.
+// statusOf returns the Status in a response. Filters before the API, such as priority and fairness,
+// respond with plain text.
 func statusOf(code int, method string, body []byte) *metav1.Status {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	status, ok := object.(*metav1.Status)

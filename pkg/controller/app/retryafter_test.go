@@ -37,8 +37,8 @@ func encoded(t *testing.T, mediaType string, status metav1.Status) []byte {
 	return nil
 }
 
-// TestRetryAfterIsReturned has an API server refuse for a minute, in all the ways
-// in which one does. The request must come back after one attempt, with the hint.
+// TestRetryAfterIsReturned has an API server reject requests for a minute, with each kind of
+// response. The request must return after one attempt, with the hint.
 func TestRetryAfterIsReturned(t *testing.T) {
 	t.Parallel()
 	webhook := apierrors.NewTooManyRequests(`admission webhook "quota.example.com" denied the request: later`,
@@ -121,8 +121,8 @@ func TestRetryAfterIsReturned(t *testing.T) {
 	}
 }
 
-// TestOtherAnswersAreAsTheyWere: an answer that is not about trying again, and
-// the client for which it does not matter how long that takes.
+// TestOtherAnswersAreAsTheyWere: a successful response with Retry-After is unchanged, and the client
+// of events, for which a delay does not matter, still retries.
 func TestOtherAnswersAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	var askedForEvents atomic.Int32
@@ -148,7 +148,7 @@ func TestOtherAnswersAreAsTheyWere(t *testing.T) {
 	}
 }
 
-// clientsOf returns clients of an API server.
+// clientsOf returns clients for an API server.
 func clientsOf(t *testing.T, serve http.HandlerFunc) *clients {
 	t.Helper()
 	server := httptest.NewServer(serve)

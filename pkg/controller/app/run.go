@@ -31,40 +31,38 @@ import (
 )
 
 const (
-	// drainTimeout is how long work in flight may take after a signal. Releasing
-	// the lease and writing the last events and spans come after it: some seconds,
-	// or up to 25 more where the API server hangs.
+	// drainTimeout is how long work in flight may take after a signal. Releasing the Lease and
+	// writing the last events and spans come after it: some seconds, or up to 25 more where the API
+	// server does not respond.
 	drainTimeout = 15 * time.Second
 	// flushTimeout is how long the last events may take to be written.
 	flushTimeout = 5 * time.Second
-	// apiPollInterval is the time between two requests for the API of Websites.
+	// apiPollInterval is the polling interval of waitForAPI.
 	apiPollInterval = time.Second
-	// leaseGrace is how long after its expiry a lease that could not be renewed
-	// makes the process unhealthy.
+	// leaseGrace is the time from the expiry of a Lease that could not be renewed until the process
+	// is unhealthy.
 	leaseGrace = 20 * time.Second
 )
 
-// errLeaseLost ends a process that no longer leads: another replica may lead by now,
-// so the workers must not go on.
+// errLeaseLost ends a process that is no longer the leader: another replica may lead by now, so the
+// workers must stop.
 var errLeaseLost = errors.New("the leader lease was lost: it could not be renewed in time, or another replica took it")
 
-// Instruments let a program that embeds the controller observe and disturb it, such
-// as a fault test.
+// Instruments let a program that embeds the controller, such as a fault test, observe and disturb it.
 type Instruments struct {
-	// WrapTransport is around every connection to the API server.
+	// WrapTransport wraps every connection to the API server.
 	WrapTransport transport.WrapperFunc
 	// TracerProvider replaces the one that the flags configure.
 	TracerProvider oteltrace.TracerProvider
-	// TakeoverReadySeconds is that of website.Config.
+	// TakeoverReadySeconds is the field of website.Config.
 	TakeoverReadySeconds int32
-	// AgentKeysPeriod is the period of agentkeys.Config.
+	// AgentKeysPeriod is the Period of agentkeys.Config.
 	AgentKeysPeriod time.Duration
-	// DiscoveryPeriod is that of routes.WatchConfig.
+	// DiscoveryPeriod is the period of routes.WatchConfig.
 	DiscoveryPeriod time.Duration
 }
 
-// Run runs the controller until ctx ends. It returns nil when everything that
-// was in flight then could be finished.
+// Run runs the controller until ctx ends. It returns nil when all work in flight has finished.
 func Run(ctx context.Context, o options.CompletedOptions) error {
 	provider, err := o.TracerProvider(ctx)
 	if err != nil {
@@ -137,7 +135,7 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 	}
 
 	if err := controller.RegisterWebsitesMetric(); err != nil {
-		// Reconciliation does not depend on it.
+		// Reconciliation does not depend on the metric.
 		klog.FromContext(ctx).Error(err, "Failed to register a metric")
 	}
 
@@ -150,8 +148,8 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 	}
 	defer server.shutdown()
 
-	// The informers run on a standby as well, so that it can take over at once,
-	// and during a drain, for the workers that still need them.
+	// The informers run on a standby as well, so that it can take over immediately, and during a
+	// drain, for the workers that still need them.
 	informerCtx, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	defer func() {
@@ -188,9 +186,8 @@ func waitForAPI(ctx context.Context, client discovery.ServerResourcesInterface) 
 	})
 }
 
-// lead runs a function while this process holds the lease. At the end of ctx
-// the function drains first, and only then the lease is released: two
-// replicas must not reconcile at the same time.
+// lead runs a function while this process holds the Lease. At the end of ctx the function drains
+// first, and only then the Lease is released: two replicas must not reconcile at the same time.
 func lead(ctx context.Context, o options.CompletedOptions, clients *clients, health *leaderelection.HealthzAdaptor,
 	run func(ctx context.Context, drain <-chan struct{}) error) error {
 	host, err := os.Hostname()
@@ -228,7 +225,7 @@ func lead(ctx context.Context, o options.CompletedOptions, clients *clients, hea
 	var background sync.WaitGroup
 	defer background.Wait()
 
-	// The election has a context of its own: it outlives ctx by the drain.
+	// The context of the election outlives ctx by the drain.
 	electionCtx, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	lost := make(chan struct{})
@@ -255,8 +252,7 @@ func lead(ctx context.Context, o options.CompletedOptions, clients *clients, hea
 	return run(work, ctx.Done())
 }
 
-// drainable returns a context for the work of a process. It outlives ctx by the
-// time that work in flight is given to finish.
+// drainable returns a context for the work of a process. It outlives ctx by drainTimeout.
 func drainable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

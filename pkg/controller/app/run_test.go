@@ -35,8 +35,8 @@ func websites(n int) []v1beta1.Website {
 	return all
 }
 
-// TestWorkers keeps the API server from answering until as many Websites are
-// worked on at once as the flag says.
+// TestWorkers keeps the API server from responding until as many Websites are reconciled concurrently
+// as the flag allows.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	const workers = 8 // More than the default.
@@ -80,8 +80,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestRejectedWebsitesHoldNoWorker has a webhook refuse what is written for more
-// Websites than there are workers, and ask for a minute each time.
+// TestRejectedWebsitesHoldNoWorker has a webhook reject the writes of more Websites than there are
+// workers, each with a Retry-After of a minute.
 func TestRejectedWebsitesHoldNoWorker(t *testing.T) {
 	t.Parallel()
 	const workers = 2
@@ -107,8 +107,7 @@ func TestRejectedWebsitesHoldNoWorker(t *testing.T) {
 	await(t, "every Website has had its turn", all)
 }
 
-// TestResync is about a Website with which there is nothing to do, so that only
-// a resync has it reconciled again.
+// TestResync uses an unchanged Website, which only a resync reconciles again.
 func TestResync(t *testing.T) {
 	t.Parallel()
 	website := newWebsite("kubia")
@@ -122,7 +121,7 @@ func TestResync(t *testing.T) {
 	await(t, "the Website is reconciled again", reconciles.second)
 }
 
-// reconcileCounter sees the spans of reconciliations.
+// reconcileCounter counts the spans of reconciliations.
 type reconcileCounter struct {
 	sdktrace.SpanProcessor
 	mu     sync.Mutex
@@ -143,8 +142,8 @@ func (c *reconcileCounter) OnEnd(span sdktrace.ReadOnlySpan) {
 	}
 }
 
-// TestHealth asks the secure port of a controller whose informers cannot see the
-// pods yet, and then can.
+// TestHealth requests the health endpoints of a controller before and after its informers can list
+// pods.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -211,7 +210,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestWaitForAPI starts before the API of Websites is served.
+// TestWaitForAPI starts the controller before the API of Websites is served.
 func TestWaitForAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &lateAPI{served: time.Now().Add(time.Minute)}
@@ -228,7 +227,7 @@ func TestWaitForAPI(t *testing.T) {
 	})
 }
 
-// lateAPI serves an API from a time on.
+// lateAPI serves an API from a given time.
 type lateAPI struct {
 	discovery.ServerResourcesInterface
 	served time.Time

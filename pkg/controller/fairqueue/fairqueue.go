@@ -11,42 +11,41 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Queue hands out keys by namespace: first those of the namespace with the fewest
-// keys in flight, and of several that of the one whose keys have taken the least time of
-// workers. A namespace never has more than its share of keys in flight, so the keys of
-// one that take long leave workers to the others. Within a namespace the order is that
-// in which keys came.
+// Queue hands out keys by namespace: the namespace with the fewest keys in flight is first; of
+// several such namespaces, the one whose keys have used the least worker time. A namespace never has
+// more than its share of keys in flight, so slow keys of one namespace leave workers to the others.
+// Within a namespace, keys are handed out in order of arrival.
 //
-// It is the storage below a work queue, which calls it under its own lock; only Finish is
-// called from outside. The caller of Finish takes the next key itself, so no worker has to
-// be woken for a share that is free again.
+// It is the storage below a work queue, which calls it under its own lock; only Finish is called from
+// outside. The caller of Finish takes the next key itself, so no worker has to be woken for a share
+// that is free again.
 type Queue[K comparable] struct {
 	share       int
 	namespaceOf func(K) string
 
 	mu sync.Mutex
-	// lanes are those of namespaces with keys that wait or are in flight.
+	// lanes are the namespaces with keys that wait or are in flight.
 	lanes map[string]*lane[K]
-	// waiting has the place of each key in the list of its lane.
+	// waiting maps each key to its element in the list of its lane.
 	waiting map[K]*list.Element
-	// next has the lanes of which a key may be taken now, in the order of isBefore.
+	// next is a heap of the lanes with a key that may be taken now, in the order of isBefore.
 	next lanes[K]
-	// permitted is how many keys of all lanes may be taken now.
+	// permitted is the number of keys in all lanes that may be taken now.
 	permitted int
 	// arrivals numbers the keys.
 	arrivals uint64
-	// served is what the namespace of the last key had used. One that comes later starts
-	// there: that it was idle is no credit.
+	// served is the worker time that the namespace of the last key had used. A new lane starts there:
+	// idle time earns no credit.
 	served time.Duration
 }
 
-// lane is a namespace.
+// lane holds the keys of a namespace.
 type lane[K comparable] struct {
 	waiting  list.List // of arrival[K]
 	inFlight int
-	// position is that in next, or -1.
+	// position is the index in next, or -1.
 	position int
-	// used is the time of workers that its keys have taken.
+	// used is the worker time of its keys.
 	used time.Duration
 }
 
@@ -57,12 +56,12 @@ type arrival[K comparable] struct {
 
 var _ workqueue.Queue[string] = &Queue[string]{}
 
-// New returns an empty queue of which each namespace has at most share keys in flight.
+// New returns an empty queue, with at most share keys of each namespace in flight.
 func New[K comparable](share int, namespaceOf func(K) string) *Queue[K] {
 	return &Queue[K]{share: share, namespaceOf: namespaceOf, lanes: map[string]*lane[K]{}, waiting: map[K]*list.Element{}}
 }
 
-// Touch does nothing: a key that waits keeps its place.
+// Touch does nothing: a waiting key keeps its position.
 func (q *Queue[K]) Touch(K) {}
 
 // Push adds a key.
@@ -79,7 +78,7 @@ func (q *Queue[K]) Push(key K) {
 	q.change(l, func() { q.waiting[key] = l.waiting.PushBack(arrival[K]{key, q.arrivals}) })
 }
 
-// Remove takes out a key that waits.
+// Remove removes a waiting key.
 func (q *Queue[K]) Remove(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +89,7 @@ func (q *Queue[K]) Remove(key K) {
 	q.forgetIdle(namespace)
 }
 
-// Len returns how many keys may be taken now.
+// Len returns the number of keys that may be taken now.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,7 +111,7 @@ func (q *Queue[K]) Pop() K {
 	return first.key
 }
 
-// Finish gives back the share of a key that Pop returned, which took a worker that long.
+// Finish returns the share of a key that Pop handed out, and adds the worker time that it took.
 func (q *Queue[K]) Finish(key K, took time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,7 +131,7 @@ func (q *Queue[K]) forgetIdle(namespace string) {
 	}
 }
 
-// change changes a lane, counts again what it permits and moves it to its place among the others.
+// change changes a lane, updates the number of permitted keys and restores the heap order.
 func (q *Queue[K]) change(l *lane[K], change func()) {
 	q.permitted -= l.permitted(q.share)
 	change()
@@ -148,10 +147,10 @@ func (q *Queue[K]) change(l *lane[K], change func()) {
 	}
 }
 
-// permitted returns how many keys of a namespace may be taken now.
+// permitted returns the number of keys of a namespace that may be taken now.
 func (l *lane[K]) permitted(share int) int { return min(l.waiting.Len(), share-l.inFlight) }
 
-// isBefore compares two lanes with keys that wait.
+// isBefore reports whether l is served before another lane. Both have waiting keys.
 func (l *lane[K]) isBefore(other *lane[K]) bool {
 	return cmp.Or(
 		cmp.Compare(l.inFlight, other.inFlight),
@@ -160,7 +159,7 @@ func (l *lane[K]) isBefore(other *lane[K]) bool {
 	) < 0
 }
 
-// first returns the number of the key that has waited longest.
+// first returns the arrival number of the key that has waited longest.
 func (l *lane[K]) first() uint64 { return l.waiting.Front().Value.(arrival[K]).number }
 
 // lanes is a heap.

@@ -14,13 +14,13 @@ func newQueue(share int) *Queue[cache.ObjectName] {
 	return New(share, func(key cache.ObjectName) string { return key.Namespace })
 }
 
-// TestOrder pushes keys, named by their namespace and a number, and takes all that may
-// be in flight at once.
+// TestOrder pushes keys, named by their namespace and a number, and takes all keys that may be in
+// flight at the same time.
 func TestOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		share  int
 		pushed []string
-		// busy are the namespaces of keys in flight.
+		// busy lists the namespaces of keys in flight.
 		busy []string
 		want []string
 	}{
@@ -55,7 +55,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRemove: a key that was removed is not handed out, and leaves its turn to the next one of its namespace.
+// TestRemove: a removed key is not handed out; its namespace keeps its turn.
 func TestRemove(t *testing.T) {
 	q := newQueue(3)
 	for _, name := range []string{"a1", "a2", "b1", "c1"} {
@@ -75,8 +75,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestTimeCounts: of two namespaces with keys that wait, that whose keys are quick has more of
-// them taken.
+// TestTimeCounts: of two namespaces with waiting keys, more keys are taken from the namespace with
+// the faster keys.
 func TestTimeCounts(t *testing.T) {
 	q := newQueue(1)
 	took := map[string]time.Duration{"quick": time.Millisecond, "slow": time.Second}
@@ -102,8 +102,8 @@ func TestTimeCounts(t *testing.T) {
 	}
 }
 
-// TestNextOfAll: whatever came, was taken and was given back before, the next key is of the namespace that is before
-// all others.
+// TestNextOfAll: after any sequence of calls, the next key belongs to the lane that is before all
+// others.
 func TestNextOfAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	q := newQueue(3)
@@ -133,8 +133,8 @@ func TestNextOfAll(t *testing.T) {
 	}
 }
 
-// TestManyNamespaces: the time of a key does not grow with the number of namespaces. At the start there are as many
-// as have Websites.
+// TestManyNamespaces: the time per key does not grow with the number of namespaces. After a start
+// there is a lane for every namespace with Websites.
 func TestManyNamespaces(t *testing.T) {
 	fastest := func(namespaces int) time.Duration {
 		var best time.Duration
@@ -158,7 +158,7 @@ func TestManyNamespaces(t *testing.T) {
 	}
 }
 
-// TestNamespacesAreForgotten: namespaces that are gone leave nothing behind.
+// TestNamespacesAreForgotten: the queue keeps no state of idle namespaces.
 func TestNamespacesAreForgotten(t *testing.T) {
 	q := newQueue(1)
 	for i := range 10 {

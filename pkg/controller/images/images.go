@@ -6,7 +6,7 @@ package images
 const (
 	// Repository is the prefix of the product's own images.
 	Repository = "ghcr.io/kubesites"
-	// Tag is that of the product's own images, which are of one version.
+	// Tag is the version of the product's own images.
 	Tag = "v0.1.0"
 
 	// APIServer is website-apiserver.
@@ -18,6 +18,7 @@ const (
 
 	// Nginx serves the files.
 	Nginx = "docker.io/nginxinc/nginx-unprivileged:1.30.5-alpine"
-	// GitSync has the git, ssh and CA certificates that the agent runs with. The program git-sync in it is not run.
+	// GitSync provides git, ssh and CA certificates for the agent. The program git-sync in it is not
+	// run.
 	GitSync = "registry.k8s.io/git-sync/git-sync:v4.7.1"
 )

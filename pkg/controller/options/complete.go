@@ -15,11 +15,11 @@ type completedOptions struct {
 	*Options
 }
 
-// Complete fills in the defaults that depend on other options. The options stay as
-// they are.
+// Complete fills in the defaults that depend on other options. It does not change the options
+// themselves.
 func (o *Options) Complete() CompletedOptions {
 	completed := o.clone()
-	// One kubeconfig is enough for a controller outside the cluster.
+	// A controller outside the cluster needs only one kubeconfig.
 	if completed.Authentication.RemoteKubeConfigFile == "" {
 		completed.Authentication.RemoteKubeConfigFile = o.Kubeconfig
 	}
@@ -29,8 +29,8 @@ func (o *Options) Complete() CompletedOptions {
 	return CompletedOptions{&completedOptions{completed}}
 }
 
-// clone returns a copy of the options. The parts that are changed later are copied,
-// the others are shared. The copy is not to be bound to flags.
+// clone returns a copy of the options. Parts that are changed later are copied, the others are
+// shared. The copy must not be bound to flags.
 func (o *Options) clone() *Options {
 	options := *o
 	options.SecureServing = new(*o.SecureServing)

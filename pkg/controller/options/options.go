@@ -22,12 +22,11 @@ import (
 const (
 	// Name is the name of the command, of its lease and of its user agent.
 	Name = "website-controller"
-	// DefaultNamespace is where the lease is, and the rest of an installation.
+	// DefaultNamespace is the namespace of the installation and of its Lease.
 	DefaultNamespace = "website-system"
 
-	// DefaultSecurePort is where metrics and health are served. It is none of
-	// the ports of Kubernetes' own components (10248 to 10260), so that the
-	// controller can share a host network with them.
+	// DefaultSecurePort is the port for metrics and health. It differs from the ports of Kubernetes'
+	// own components (10248 to 10260), so that the controller can share a host network with them.
 	DefaultSecurePort = 10443
 
 	defaultAgentKeysSecret = "website-controller-keys"
@@ -35,8 +34,8 @@ const (
 	defaultWorkers  = 5
 	defaultRollouts = 10
 
-	// defaultMinResyncPeriod is that of kube-controller-manager. What changes is
-	// seen at once; this is for changes that no watch reports.
+	// defaultMinResyncPeriod is the default of kube-controller-manager. Watches report changes
+	// immediately; a resync is for changes that no watch reports.
 	defaultMinResyncPeriod   = 12 * time.Hour
 	defaultObservationPeriod = 30 * time.Second
 
@@ -46,39 +45,40 @@ const (
 
 // Options are the flags of website-controller.
 type Options struct {
-	// Kubeconfig is the file to reach the API server with. Empty means that of
-	// the pod the controller runs in.
+	// Kubeconfig is the path of the kubeconfig file. Empty means the in-cluster configuration.
 	Kubeconfig string
-	// KubeAPIQPS and KubeAPIBurst limit the requests of each client. A negative
-	// rate is no limit.
+	// KubeAPIQPS and KubeAPIBurst limit the requests of each client. A negative rate is no limit.
 	KubeAPIQPS   float32
 	KubeAPIBurst int
-	// ConcurrentSyncs is how many Websites are reconciled concurrently.
+	// ConcurrentSyncs is the number of Websites that are reconciled concurrently.
 	ConcurrentSyncs int
-	// WatchNamespace is the one whose Websites are reconciled. Empty means all.
+	// WatchNamespace is the namespace whose Websites are reconciled. Empty means all.
 	WatchNamespace string
-	// MinResyncPeriod is the minimum of the period in which every Website is
-	// reconciled without a change; the maximum is twice as long. Zero means never.
+	// MinResyncPeriod is the minimum resync period; the maximum is twice as long. Zero disables
+	// resyncs.
 	MinResyncPeriod metav1.Duration
-	// MaxConcurrentRollouts is how many Deployments may replace their pods at the same
-	// time for another reason than a change of their Website. Zero is no limit.
+	// MaxConcurrentRollouts limits the Deployments that replace their pods at the same time for
+	// another reason than a change of their Website. Zero is no limit.
 	MaxConcurrentRollouts int
-	// NginxImage, GitSyncImage and AgentImage are what the pods run.
+	// NginxImage, GitSyncImage and AgentImage are the container images of the pods.
 	NginxImage, GitSyncImage, AgentImage string
-	// ImagePullSecrets are the Secrets of each namespace with which the images are pulled.
+	// ImagePullSecrets are the names of the pull Secrets, which are read in the namespace of each
+	// Website.
 	ImagePullSecrets []string
 	// PlatformUserIDs leaves the user and group IDs of the containers to the platform.
 	PlatformUserIDs bool
 	// AccessLogFormat is the format of the access log of nginx: text or json.
 	AccessLogFormat string
-	// TrustedProxies are the networks, or addresses, whose X-Forwarded-For header names the client.
+	// TrustedProxies are the networks, or addresses, of proxies whose X-Forwarded-For header names
+	// the client.
 	TrustedProxies []string
-	// GitHTTPSProxy, GitHTTPProxy and GitNoProxy are the proxy of git in the pods.
+	// GitHTTPSProxy, GitHTTPProxy and GitNoProxy configure the proxy of git in the pods.
 	GitHTTPSProxy, GitHTTPProxy, GitNoProxy string
-	// DefaultGateway is the Gateway for hosts of Websites that name nothing else, as
+	// DefaultGateway is the Gateway for Websites that name neither a Gateway nor an Ingress class, as
 	// NAMESPACE/NAME.
 	DefaultGateway string
-	// DefaultIngressClass is the class of Ingresses of Websites that name nothing else.
+	// DefaultIngressClass is the class of the Ingresses of Websites that name neither a Gateway nor a
+	// class.
 	DefaultIngressClass string
 	// PreviewDomain is the domain of the previews of Websites that name none.
 	PreviewDomain string
@@ -87,7 +87,7 @@ type Options struct {
 	// AgentKeysSecret is the Secret with the keys that sign requests to the pods, in the
 	// namespace of the lease.
 	AgentKeysSecret string
-	// CommitObservation is how the pods are probed.
+	// CommitObservation is the mode in which pods are probed.
 	CommitObservation string
 	// CommitObservationPeriod is the probing interval of healthy pods.
 	CommitObservationPeriod time.Duration
@@ -125,9 +125,9 @@ func NewOptions() (*Options, error) {
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
-			// A standby tries after up to 2.2 times this long: once to see the last renewal,
-			// and once more when the lease has expired. With Kubernetes' usual 2 seconds it
-			// would lead as late as 24 seconds after the leader's end.
+			// A standby tries again after up to 2.2 times this long: once to see the last renewal,
+			// and once more when the Lease has expired. With Kubernetes' usual 2 seconds it would
+			// lead as late as 24 seconds after the leader's end.
 			RetryPeriod:       metav1.Duration{Duration: time.Second},
 			ResourceLock:      resourcelock.LeasesResourceLock,
 			ResourceName:      Name,
@@ -135,8 +135,8 @@ func NewOptions() (*Options, error) {
 		},
 		SecureServing:  apiserveroptions.NewSecureServingOptions(),
 		Authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
-		// Its defaults leave the health endpoints open, which the kubelet needs;
-		// everything else, such as /metrics, requires authorization.
+		// The defaults leave the health endpoints open, which the kubelet needs; everything else,
+		// such as /metrics, requires authorization.
 		Authorization: apiserveroptions.NewDelegatingAuthorizationOptions(),
 		Tracing:       apiserveroptions.NewTracingOptions(),
 		Logs:          logsapi.NewLoggingConfiguration(),

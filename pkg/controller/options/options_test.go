@@ -64,7 +64,8 @@ func TestOneKubeconfigIsEnough(t *testing.T) {
 	}
 }
 
-// TestCompleteLeavesTheOptions: the options are bound to flags.
+// TestCompleteLeavesTheOptions: the original options are bound to flags, so Complete must not change
+// them.
 func TestCompleteLeavesTheOptions(t *testing.T) {
 	o, err := NewOptions()
 	if err != nil {

@@ -42,8 +42,8 @@ func (o *Options) validateTracing() []error {
 	return nil
 }
 
-// TracerProvider returns the provider that --tracing-config-file configures, which
-// records no spans without that flag. Shutting it down sends the last ones.
+// TracerProvider returns the provider that --tracing-config-file configures. Without that flag it
+// records no spans. Shutting it down sends the remaining spans.
 func (o *Options) TracerProvider(ctx context.Context) (tracing.TracerProvider, error) {
 	config, err := o.tracingConfiguration()
 	if err != nil {

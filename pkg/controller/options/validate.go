@@ -22,7 +22,7 @@ import (
 
 const (
 	maxWorkers = 1000
-	// lowestMinResyncPeriod keeps a mistyped unit from making a busy loop.
+	// lowestMinResyncPeriod keeps a mistyped unit from causing a busy loop.
 	lowestMinResyncPeriod = time.Minute
 	minObservationPeriod  = time.Second
 )
@@ -110,7 +110,7 @@ func validateSecretName(flag, name string) error {
 	return nil
 }
 
-// validateProxy requires a URL without credentials, which whoever may read pods would see.
+// validateProxy requires a URL without credentials: any reader of pods would see them.
 func validateProxy(flag, proxy string) error {
 	if proxy == "" {
 		return nil
