@@ -25,16 +25,17 @@ import (
 	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 )
 
-// fieldManager is another one than that of the controller, which applies the owner reference as well afterwards.
+// fieldManager differs from the field manager of the controller, which later applies the owner
+// reference as well.
 const fieldManager = children.FieldManager + "-adopt"
 
 // Adopter adopts children.
 type Adopter struct {
 	Websites websiteclient.WebsitesGetter
 	Objects  metadata.Interface
-	// Namespace is that of the Websites. Empty means all.
+	// Namespace is the namespace of the Websites. Empty means all.
 	Namespace string
-	// Names are those of the Websites. None means all.
+	// Names are the names of the Websites. None means all.
 	Names []string
 	Out   io.Writer
 }
@@ -44,16 +45,16 @@ type candidate struct {
 	kind    kind
 	object  *metav1.PartialObjectMetadata
 	website *v1beta1.Website
-	// refusal is why the object is not adopted, or empty.
+	// refusal is the reason why the object is not adopted, or empty.
 	refusal string
 }
 
-// Plan prints what Run would do.
+// Plan prints the adoptions that Run would make.
 func (a *Adopter) Plan(ctx context.Context) error {
 	return a.process(ctx, "to adopt", func(context.Context, candidate) error { return nil })
 }
 
-// Run adopts what Plan prints. It continues after an error, and can be repeated.
+// Run adopts the objects that Plan prints. It continues after an error, and can be repeated.
 func (a *Adopter) Run(ctx context.Context) error { return a.process(ctx, "adopted", a.adopt) }
 
 // process calls do for each candidate that is not refused, and prints the outcomes.
@@ -143,8 +144,8 @@ func (a *Adopter) candidates(ctx context.Context) ([]candidate, error) {
 	return candidates, nil
 }
 
-// byDeploymentName returns the Websites by their namespaces and deployment names. Two that were created at once can
-// have the same.
+// byDeploymentName returns the Websites by namespace and deployment name. Two Websites that were
+// created at the same time can have the same deployment name.
 func (a *Adopter) byDeploymentName(ctx context.Context) (map[cache.ObjectName][]*v1beta1.Website, error) {
 	list, err := a.Websites.Websites(a.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -168,7 +169,7 @@ func (a *Adopter) selects(website *v1beta1.Website) bool {
 	return len(a.Names) == 0 || slices.Contains(a.Names, website.Name)
 }
 
-// each calls visit with the objects of a kind. A cluster without the kind has none.
+// each calls visit with the objects of a kind. It ignores kinds that the cluster does not serve.
 func (a *Adopter) each(ctx context.Context, kind kind, visit func(*metav1.PartialObjectMetadata)) error {
 	client := a.Objects.Resource(kind.resource).Namespace(a.Namespace)
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -188,7 +189,7 @@ func (a *Adopter) each(ctx context.Context, kind kind, visit func(*metav1.Partia
 	return nil
 }
 
-// refusal returns why a Website may not adopt an object, or "".
+// refusal returns the reason why a Website may not adopt an object, or "".
 func refusal(website *v1beta1.Website, object *metav1.PartialObjectMetadata) string {
 	owner := metav1.GetControllerOfNoCopy(object)
 	switch {

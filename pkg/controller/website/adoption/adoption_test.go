@@ -33,7 +33,7 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	return website
 }
 
-// tweak changes a child as a test needs it.
+// tweak changes a child for a test.
 type tweak func(*metav1.PartialObjectMetadata)
 
 // restored returns a child as a backup has restored it.
@@ -98,7 +98,7 @@ func newFixture(t *testing.T, websites []*v1beta1.Website, objects ...*metav1.Pa
 	return f
 }
 
-// patches returns what was patched, and how.
+// patches returns the patches by object.
 func (f *fixture) patches() map[string]string {
 	patches := map[string]string{}
 	for _, action := range f.objects.Actions() {
@@ -120,7 +120,7 @@ func TestAdopted(t *testing.T) {
 		restored("networking.k8s.io/v1", "Ingress", "kubia-website"),
 		restored("gateway.networking.k8s.io/v1", "HTTPRoute", "kubia-website.1"),
 		restored("gateway.networking.k8s.io/v1", "ListenerSet", "kubia-website"),
-		// No child has such a name, and no Website that deployment name.
+		// No child has such a name, and no Website this deployment name.
 		restored("v1", "Service", "kubia-website"),
 		restored("apps/v1", "Deployment", "another"),
 	)
@@ -215,8 +215,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestOtherOwnersStay: a reference that does not make the Website the controller is replaced, as two with one UID would
-// be ambiguous.
+// TestOtherOwnersStay: an owner reference that does not make the Website the controller is replaced,
+// as two with one UID would be ambiguous.
 func TestOtherOwnersStay(t *testing.T) {
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "uid-of-other"}
 	own := reference("mycontroller.nevermosby.io/v1beta1", "Website", "kubia", "uid-of-kubia")
@@ -240,7 +240,7 @@ func TestSelection(t *testing.T) {
 		w.Name, w.UID, w.Spec.DeploymentName = "second", "uid-of-second", "second"
 	})
 	elsewhere := newWebsite(func(w *v1beta1.Website) { w.Namespace = "elsewhere" })
-	// Both were created at once.
+	// Both Websites were created at the same time.
 	rival := newWebsite(func(w *v1beta1.Website) { w.Name, w.UID = "a-rival", "uid-of-a-rival" })
 	objects := []*metav1.PartialObjectMetadata{
 		deployment(),

@@ -18,13 +18,14 @@ import (
 type kind struct {
 	name     string
 	resource schema.GroupVersionResource
-	// deploymentName returns the deployment name in the name of a child. It reports false for a name that no child has.
+	// deploymentName returns the deployment name in the name of a child. It reports false for a name
+	// that no child has.
 	deploymentName func(name string) (string, bool)
 	routes         bool
 }
 
-// kinds are in the order in which children are adopted: what pods read comes before their Deployment. Previews are
-// Websites with a label that the controller trusts: it adopts them itself.
+// kinds are in the order of adoption: the ConfigMaps and Secrets of pods come before their
+// Deployment. Previews are Websites with a label that the controller trusts: it adopts them itself.
 var kinds = []kind{
 	{"ConfigMap", corev1.SchemeGroupVersion.WithResource("configmaps"), resources.DeploymentNameOfConfigMap, false},
 	{"Service", corev1.SchemeGroupVersion.WithResource("services"), resources.DeploymentNameOfService, false},
@@ -37,7 +38,7 @@ var kinds = []kind{
 
 func same(name string) (string, bool) { return name, true }
 
-// isUnrelated reports whether an object is a route that a user has made of a site without hosts.
+// isUnrelated reports whether an object is a route that a user has created for a site without hosts.
 func (k kind) isUnrelated(website *v1beta1.Website, object metav1.Object) bool {
 	return k.routes && len(website.Spec.Hosts) == 0 && !children.HasLabelsOf(website, object)
 }

@@ -1,4 +1,5 @@
-// Package deploys remembers of a Website what explains its next release, and limits its requests to sync.
+// Package deploys remembers the cause of the next release of a Website, and limits its requests to
+// sync.
 package deploys
 
 import (
@@ -14,37 +15,38 @@ import (
 )
 
 const (
-	// syncInterval is the average interval of the requests to sync that are started, at
-	// least, and syncBurst how many of them there may be at once: a push can follow another.
-	// Requests that come meanwhile are one.
+	// syncInterval is the minimum average interval between syncs that are started on request, and
+	// syncBurst their burst: a push can follow another. Requests that arrive meanwhile are merged
+	// into one.
 	syncInterval = 5 * time.Second
 	syncBurst    = 2
 )
 
-// Memory remembers of one Website what explains its next release, and when its requests to sync were started. It
-// begins with the status: a release of which it does not know when it was requested is reported without that.
+// Memory has the cause of the next release of one Website, and the times of its requests to sync. It
+// starts from the status: without the time of the request, a release is reported without a delay.
 type Memory struct {
 	mu sync.Mutex
-	// settled is the last generation of which it is known that all pods served what it says.
-	// changed is when the current one was first seen, or zero.
+	// settled is the last generation that all pods are known to have served. changed is the time of
+	// the first observation of the current generation, or zero.
 	generation, settled int64
 	changed             time.Time
-	// requested is the id of the last request to sync, known since requestedTime.
+	// requested is the ID of the last request to sync, first observed at requestedTime.
 	requested     int64
 	requestedTime time.Time
-	// started is that of the last one that was started. It is worked on since begun, and known since observed, or
-	// zero.
+	// started is the ID of the last request that was started at begun. The request was first observed
+	// at observed, or zero.
 	started         int64
 	begun, observed time.Time
-	// token identifies the started request with the id tokenID towards the pods. The id alone does not: after a
-	// restore of the store it can be that of another request, which a pod would take for answered.
+	// token identifies the started request with the ID tokenID to the pods. The ID alone does not:
+	// after a restore of the store another request can have it, which a pod would consider completed.
 	tokenID int64
 	token   string
-	// starts limits the requests to sync that are started. Nil until there is one: there are many Websites.
+	// starts limits the requests to sync that are started. It is nil before the first one to save
+	// memory.
 	starts *rate.Limiter
 }
 
-// New returns the memory of a Website of which nothing is known but its status.
+// New returns the memory of a Website from its status.
 func New(website *v1beta1.Website) *Memory {
 	m := &Memory{generation: website.Generation, settled: website.Status.ObservedGeneration}
 	if sync := website.Status.Sync; sync != nil {
@@ -56,7 +58,7 @@ func New(website *v1beta1.Website) *Memory {
 	return m
 }
 
-// Observe takes in the Website as it is now.
+// Observe records the current state of the Website.
 func (m *Memory) Observe(website *v1beta1.Website, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +68,7 @@ func (m *Memory) Observe(website *v1beta1.Website, now time.Time) {
 	m.observeSync(website.Status.Sync, now)
 }
 
-// observeSync notes since when the last request to sync is known, and the started one worked on.
+// observeSync records the first observation of the last request to sync, and of the started one.
 func (m *Memory) observeSync(sync *v1beta1.WebsiteSyncStatus, now time.Time) {
 	if sync == nil {
 		m.requested, m.started = 0, 0
@@ -90,7 +92,7 @@ func (m *Memory) observeSync(sync *v1beta1.WebsiteSyncStatus, now time.Time) {
 	}
 }
 
-// SyncToken returns the token of the running request to sync of the Website, or nothing.
+// SyncToken returns the token of the running request to sync of the Website, or "".
 func (m *Memory) SyncToken(website *v1beta1.Website) string {
 	if status.RunningSync(website.Status.Sync) == 0 {
 		return ""
@@ -100,7 +102,7 @@ func (m *Memory) SyncToken(website *v1beta1.Website) string {
 	return m.token
 }
 
-// CompletedSync returns since when the request to sync is known that is completed, or zero.
+// CompletedSync returns the time of the first observation of the completed request to sync, or zero.
 func (m *Memory) CompletedSync(website *v1beta1.Website) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +118,7 @@ func (m *Memory) CompletedSync(website *v1beta1.Website) time.Time {
 	return time.Time{}
 }
 
-// Recall adds to what was found of the Website what is remembered.
+// Recall adds the remembered causes and times to the observed state of the Website.
 func (m *Memory) Recall(found *status.Input) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,14 +132,14 @@ func (m *Memory) Recall(found *status.Input) {
 	}
 }
 
-// Settle notes that all pods serve what a generation of the spec says.
+// Settle records that all pods serve a generation of the spec.
 func (m *Memory) Settle(generation int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settled = max(m.settled, generation)
 }
 
-// Started notes that a request to sync has been started.
+// Started records that a request to sync has been started.
 func (m *Memory) Started(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,14 +149,14 @@ func (m *Memory) Started(now time.Time) {
 	m.starts.AllowN(now, 1)
 }
 
-// UntilStart returns how long after a time the next request to sync has to wait.
+// UntilStart returns the time until the next request to sync may be started.
 func (m *Memory) UntilStart(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return UntilToken(m.starts, now)
 }
 
-// UntilToken returns how long after a time the next token of a limiter has to wait. One that is nil has all of them.
+// UntilToken returns the time until the next token of a limiter. A nil limiter has all its tokens.
 func UntilToken(limiter *rate.Limiter, now time.Time) time.Duration {
 	if limiter == nil {
 		return 0

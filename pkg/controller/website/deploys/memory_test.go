@@ -14,8 +14,7 @@ import (
 
 var testNow = time.Unix(1_700_000_000, 0)
 
-// TestMemory: requests to sync are started at intervals, and what is remembered begins
-// with what the status says.
+// TestMemory: requests to sync are started at intervals, and a new memory starts from the status.
 func TestMemory(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(testNow)
 	website := &v1beta1.Website{}
@@ -77,8 +76,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestTokensOfRequests: pods take a token that they know for answered, so a request that gets an
-// id again after a restore of the store must have another.
+// TestTokensOfRequests: pods consider a token that they know completed, so a request that gets the
+// same ID again after a restore of the store must have another token.
 func TestTokensOfRequests(t *testing.T) {
 	var m *Memory
 	token := func(requested, second, started, completed int64) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// The reasons of the events on what a Website publishes, and their action.
+// The reasons and the action of the events about published commits.
 const (
 	reasonPublished     = "Published"
 	reasonRolledBack    = "RolledBack"
@@ -25,11 +25,11 @@ const (
 	actionPublish = "Publish"
 )
 
-// shortCommit is how much of a commit events show.
+// shortCommit is the length of a commit in events.
 const shortCommit = 12
 
-// Published reports by events and metrics what a written status has that the one before had
-// not. requested is since when a request to sync that is completed is known, or zero.
+// Published reports the changes of a written status by events and metrics. requested is the time of
+// the first observation of a completed request to sync, or zero.
 func (r *Reporter) Published(before, after *v1beta1.Website, requested time.Time) {
 	if release := newRelease(before, after); release != nil {
 		metrics.RecordRelease(release)
@@ -58,8 +58,8 @@ func (r *Reporter) Published(before, after *v1beta1.Website, requested time.Time
 	}
 }
 
-// newRelease returns the release that the history has now, and had not, or nil. The history
-// of a Website that was published before there was one is not new.
+// newRelease returns the release that was added to the history, or nil. The first entry of a Website
+// that was published before the history existed is not new.
 func newRelease(before, after *v1beta1.Website) *v1beta1.WebsiteRelease {
 	now, was := after.Status.History, before.Status.History
 	if len(now) == 0 || len(was) > 0 && was[0].Commit == now[0].Commit || len(was) == 0 && before.Status.Commit != "" {
@@ -79,8 +79,8 @@ func newCompletion(before, after *v1beta1.Website) *v1beta1.WebsiteSyncCompletio
 	return completed
 }
 
-// newFetchProblem returns the condition Synced if it says, and did not, why a commit cannot be
-// fetched or published, or nil.
+// newFetchProblem returns the condition Synced if it has a new problem with fetching or publishing a
+// commit, or nil.
 func newFetchProblem(before, after *v1beta1.Website) *metav1.Condition {
 	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
 	if synced == nil || synced.Status != metav1.ConditionFalse || !status.IsFetchProblem(synced.Reason) {
@@ -93,7 +93,7 @@ func newFetchProblem(before, after *v1beta1.Website) *metav1.Condition {
 	return synced
 }
 
-// newWarnings returns the condition Synced if it has warnings that it had not, or nil.
+// newWarnings returns the condition Synced if it has new warnings, or nil.
 func newWarnings(before, after *v1beta1.Website) *metav1.Condition {
 	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
 	if synced == nil || synced.Reason != v1beta1.WebsiteReasonPublishedWithWarnings {
@@ -106,7 +106,7 @@ func newWarnings(before, after *v1beta1.Website) *metav1.Condition {
 	return synced
 }
 
-// describeRelease describes a release as one line of a log.
+// describeRelease describes a release like one line of a log.
 func describeRelease(website *v1beta1.Website, release *v1beta1.WebsiteRelease) string {
 	line := strings.Builder{}
 	line.WriteString(release.Commit[:min(len(release.Commit), shortCommit)])

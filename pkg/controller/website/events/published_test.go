@@ -16,7 +16,7 @@ var testNow = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
 var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 
-// TestPublished: what a written status has that the one before had not is reported once.
+// TestPublished: each change of a written status is reported once.
 func TestPublished(t *testing.T) {
 	release := func(commit string, cause v1beta1.ReleaseCause) v1beta1.WebsiteRelease {
 		return v1beta1.WebsiteRelease{Commit: commit, Cause: cause, Subject: "Fix it", Author: "A. Author",

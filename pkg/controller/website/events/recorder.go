@@ -24,11 +24,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
-// maxPendingEvents bounds the memory that unwritten events take while the API
-// server is unavailable. Beyond it events are dropped.
+// maxPendingEvents limits the memory for unwritten events while the API server is unavailable.
+// Further events are dropped.
 const maxPendingEvents = 1000
 
-// eventBackoff is how the write of an event is repeated.
+// eventBackoff is the backoff of writes of an event.
 var eventBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 5}
 
 // Recorder writes events in the background and can be waited for. The recorder
@@ -139,8 +139,8 @@ func (r *Recorder) write(event *eventsv1.Event) {
 		if last == nil || apierrors.IsAlreadyExists(last) {
 			return true, nil
 		}
-		// What the API server answered it will answer again, unless it was only
-		// busy; what never reached it may arrive the next time.
+		// The API server would give the same response again, unless it was only busy; a request that
+		// never reached it may succeed the next time.
 		var transient = apierrors.ReasonForError(last) == metav1.StatusReasonUnknown ||
 			apierrors.IsTooManyRequests(last) || apierrors.IsServerTimeout(last) ||
 			apierrors.IsServiceUnavailable(last) || apierrors.IsInternalError(last)

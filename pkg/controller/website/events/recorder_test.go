@@ -21,11 +21,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// slowSink takes events only once it is released.
+// slowSink accepts events only once it is released.
 type slowSink struct {
 	clientevents.EventSink
 	release <-chan struct{}
-	// errs are returned one after the other, then events are taken.
+	// errs are returned one after the other, then events are accepted.
 	errs []error
 
 	mu    sync.Mutex

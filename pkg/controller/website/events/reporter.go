@@ -1,5 +1,5 @@
-// Package events reports to the users of a Website, by events: what was done to its children,
-// what is published, and what keeps it from that.
+// Package events reports to the users of a Website by events: changes of its children, published
+// commits, and problems.
 package events
 
 import (
@@ -22,8 +22,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// The reasons of the events on a Website. Those of warnings are the
-// reasons of conditions.
+// The reasons of the events on a Website. Warnings have the reasons of conditions.
 const (
 	reasonCreated = "Created"
 	reasonUpdated = "Updated"
@@ -39,39 +38,39 @@ const (
 )
 
 const (
-	// writeEventBurst and writeEventInterval bound the events about children
-	// that were written. A client that keeps editing a child has it restored each
-	// time, which should not fill the event store.
+	// writeEventBurst and writeEventInterval limit the events about written children. A child that
+	// another client keeps editing is restored each time, which should not fill the event store.
 	writeEventBurst    = 20
 	writeEventInterval = time.Minute
-	// publishEventBurst and publishEventInterval bound the events about what pods
-	// serve, who can say another commit all the time.
+	// publishEventBurst and publishEventInterval limit the events about published commits: pods can
+	// report another commit all the time.
 	publishEventBurst    = 10
 	publishEventInterval = 5 * time.Second
 )
 
-// Reporter reports to the users of a Website, by events. It remembers what it
-// reported about which Website, so that a problem is reported once while it lasts.
+// Reporter reports to the users of a Website by events. It remembers the reports about each Website,
+// so that a problem is reported once while it lasts.
 type Reporter struct {
 	recorder clientevents.EventRecorder
 	reported func(*v1beta1.Website) *Reported
 }
 
-// Reported is what was reported about one Website.
+// Reported has the reports about one Website.
 type Reported struct {
-	// problems are the IDs of those that last. Nil if there are none.
+	// problems are the IDs of the current problems. Nil if there are none.
 	problems sets.Set[string]
-	// writes, publishes and rollbacks limit the events about children and about what pods serve. Pods that say another
-	// commit all the time do not silence those of rollbacks. Nil until there is one: there are many Websites.
+	// writes, publishes and rollbacks limit the events about children, releases and rollbacks. Pods
+	// that report another commit all the time do not suppress events of rollbacks. They are nil
+	// before the first event to save memory.
 	writes, publishes, rollbacks *rate.Limiter
 }
 
-// NewReporter returns a Reporter that remembers what it reported about a Website where reported says.
+// NewReporter returns a Reporter. Its reports about a Website are kept in the result of reported.
 func NewReporter(recorder clientevents.EventRecorder, reported func(*v1beta1.Website) *Reported) *Reporter {
 	return &Reporter{recorder: recorder, reported: reported}
 }
 
-// allow reports whether there may be another event.
+// allow reports whether the limit permits another event.
 func allow(limiter **rate.Limiter, interval time.Duration, burst int) bool {
 	if *limiter == nil {
 		*limiter = rate.NewLimiter(rate.Every(interval), burst)
@@ -83,7 +82,7 @@ func (r *Reporter) mayReportWrite(website *v1beta1.Website) bool {
 	return allow(&r.reported(website).writes, writeEventInterval, writeEventBurst)
 }
 
-// mayReport reports whether there may be another event about what pods serve.
+// mayReport reports whether the limit permits another event about published commits.
 func (r *Reporter) mayReport(website *v1beta1.Website, reason string) bool {
 	known := r.reported(website)
 	if reason == reasonRolledBack {
@@ -98,8 +97,8 @@ type namedObject interface {
 	GetName() string
 }
 
-// ChildWritten reports what was done to a child: it was created, had drifted, was
-// an orphan, or the spec changed.
+// ChildWritten reports the write of a child and its cause: it was missing, had drifted, was an
+// orphan, or the spec changed.
 func (r *Reporter) ChildWritten(website *v1beta1.Website, child namedObject, kind fmt.Stringer,
 	done children.Operation) {
 	reason, action := reasonUpdated, actionApply
@@ -133,17 +132,16 @@ func (r *Reporter) NodePortLost(website *v1beta1.Website, service *corev1.Servic
 		port, service.Name)
 }
 
-// Report reports the problems that the reconciliation before did not have.
+// Report reports the problems that the previous reconciliation did not have.
 func (r *Reporter) Report(website *v1beta1.Website, problems []*problem.Problem) {
 	for _, p := range r.unreported(website, problems) {
 		r.recorder.Eventf(website, nil, corev1.EventTypeWarning, p.Reason, actionApply, "%s", p.Message)
 	}
 }
 
-// unreported remembers the problems and returns those that were not known, be it
-// from an earlier reconciliation or, after a restart, from the status. Problems that
-// are over are forgotten, unless the reconciliation was cut short: that does not
-// show that they are over.
+// unreported remembers the problems and returns the new ones: unknown both from the previous
+// reconciliation and, after a restart, from the status. Problems that are over are forgotten, unless
+// the reconciliation ended early: that does not show that they are over.
 func (r *Reporter) unreported(website *v1beta1.Website, problems []*problem.Problem) []*problem.Problem {
 	known := r.reported(website)
 	current, cutShort := sets.New[string](), false
@@ -169,8 +167,8 @@ func (r *Reporter) unreported(website *v1beta1.Website, problems []*problem.Prob
 	return unreported
 }
 
-// isInStatus reports whether the status of a Website has the problem already:
-// the controller that wrote it there has reported it.
+// isInStatus reports whether the status of a Website has the problem already: the controller that
+// wrote the status has reported it.
 func isInStatus(website *v1beta1.Website, p *problem.Problem) bool {
 	if p.Reason == v1beta1.WebsiteReasonLeftBehind {
 		ready := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteReady)

@@ -31,12 +31,12 @@ func withName(name string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) { website.Name, website.UID = name, types.UID("uid-of-"+name) }
 }
 
-// kind is a kind of children, as it is shown in events.
+// kind is the kind of a child, as events show it.
 type kind string
 
 func (k kind) String() string { return string(k) }
 
-// remembering returns what remembers reports by the UIDs of Websites.
+// remembering returns a store of reports by the UIDs of Websites.
 func remembering() func(*v1beta1.Website) *Reported {
 	websites := map[types.UID]*Reported{}
 	return func(website *v1beta1.Website) *Reported {
@@ -63,7 +63,7 @@ func TestWriteEventsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPublishEventsAreBounded: pods that say another commit, or another failure, all the time do
+// TestPublishEventsAreBounded: pods that report another commit, or another failure, all the time do
 // not fill the event store.
 func TestPublishEventsAreBounded(t *testing.T) {
 	serving := func(name, commit string) *v1beta1.Website {
@@ -111,7 +111,8 @@ func TestPublishEventsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what another controller has left behind is reported once, also across a restart.
+// TestLeftBehind: children that another controller has left behind are reported once, also across a
+// restart.
 func TestLeftBehind(t *testing.T) {
 	left := problem.LeftBehind(newWebsite(), []string{"deployment/former", "service/former-npsvc"})
 	const want = `"kubectl delete -n default deployment/former service/former-npsvc"`
@@ -133,7 +134,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestLeftBehindIsBounded: the command does not end within a name, which could be that of something else.
+// TestLeftBehindIsBounded: the command is never cut within a name, since a part of it could be the
+// name of another object.
 func TestLeftBehindIsBounded(t *testing.T) {
 	objects := slices.Repeat([]string{"deployment/" + strings.Repeat("x", 200)}, 20)
 	message := problem.LeftBehind(newWebsite(), objects).Message

@@ -126,7 +126,7 @@ func RecordChildWrite(kind fmt.Stringer, done children.Operation) {
 	}
 }
 
-// RecordRelease counts a commit that all ready pods have come to serve.
+// RecordRelease counts a release that all ready pods serve.
 func RecordRelease(release *v1beta1.WebsiteRelease) {
 	releases.WithLabelValues(string(release.Cause)).Inc()
 	if observed := release.ObservedTime; observed != nil {
@@ -134,8 +134,8 @@ func RecordRelease(release *v1beta1.WebsiteRelease) {
 	}
 }
 
-// RecordSync counts a completed request to the subresource sync, which is known since
-// requested, or zero.
+// RecordSync counts a completed request to the subresource sync, and observes its duration since
+// requested, unless that is zero.
 func RecordSync(completed *v1beta1.WebsiteSyncCompletion, requested time.Time) {
 	syncs.WithLabelValues(string(completed.Result)).Inc()
 	if !requested.IsZero() {

@@ -57,7 +57,7 @@ func TestWebsitesByCondition(t *testing.T) {
 				website.Status.Hosts = append(website.Status.Hosts,
 					hostWith(metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, expires))
 			}
-			// A host that is not requested any more keeps the time of its last certificate.
+			// A host that is no longer requested keeps the expiry of its last certificate.
 			website.Status.Hosts = append(website.Status.Hosts,
 				hostWith(metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayNotFound, metav1.NewTime(testNow.Add(-time.Hour))))
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// otherReason stands for the reasons that are not in reasons: whoever may write a status may write any.
+// otherReason is counted in place of reasons that are not in reasons: clients that may write a status
+// can set any reason.
 const otherReason = "Other"
 
 // conditionTypes are the conditions that are counted. Other clients may add conditions of their own.
@@ -21,7 +22,7 @@ var conditionTypes = sets.New(
 	v1beta1.WebsiteStalled,
 )
 
-// reasons are those of the conditions of a Website, so that the number of series is bounded.
+// reasons are the reasons of the conditions of a Website. The list bounds the number of series.
 var reasons = sets.New(
 	v1beta1.WebsiteReasonPending,
 	v1beta1.WebsiteReasonServing,

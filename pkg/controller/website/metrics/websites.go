@@ -22,7 +22,8 @@ const (
 	expiring = "Expiring"
 	expired  = "Expired"
 
-	// expiringWithin is later than certificates of 47 days and more are usually renewed: after two thirds of their time.
+	// expiringWithin is shorter than the remaining validity at which certificates of 47 days and more
+	// are usually renewed: a third of their lifetime.
 	expiringWithin = 7 * 24 * time.Hour
 )
 
@@ -39,8 +40,8 @@ var rolloutsDesc = metrics.NewDesc(subsystem+"_limited_rollouts",
 	"Number of rollouts that --max-concurrent-rollouts limits, by state (pending or in_progress).",
 	[]string{"state"}, nil, metrics.ALPHA, "")
 
-// RegisterWebsites adds the number of Websites by condition, of their certificates, and of limited
-// rollouts, to the registry that component-base serves. A process counts those of one
+// RegisterWebsites registers the numbers of Websites by condition, of their certificates, and of
+// limited rollouts with the registry that component-base serves. A process has these metrics of one
 // controller only: a second call returns an error.
 func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts *rollout.Limit, clock clock.PassiveClock) error {
 	collector := &websitesCollector{websites: websites, rollouts: rollouts, clock: clock}
@@ -50,8 +51,8 @@ func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts *rollout.L
 	return nil
 }
 
-// websitesCollector counts the Websites in the cache when metrics are scraped, so
-// that the count cannot drift.
+// websitesCollector counts the Websites in the cache when metrics are scraped, so that the count
+// cannot drift.
 type websitesCollector struct {
 	metrics.BaseStableCollector
 	websites websitelisters.WebsiteLister
@@ -66,7 +67,7 @@ func (*websitesCollector) DescribeWithStability(out chan<- *metrics.Desc) {
 	out <- rolloutsDesc
 }
 
-// CollectWithStability counts.
+// CollectWithStability counts the Websites, certificates and rollouts.
 func (c *websitesCollector) CollectWithStability(out chan<- metrics.Metric) {
 	websites, err := c.websites.List(labels.Everything())
 	if err != nil {
@@ -92,13 +93,13 @@ func (c *websitesCollector) CollectWithStability(out chan<- metrics.Metric) {
 	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(inProgress), "in_progress")
 }
 
-// certificates are those of hosts with a mode of spec.tls, in a state.
+// certificates are the certificates of hosts with a mode of spec.tls, in a state.
 type certificates struct {
 	mode  v1beta1.TLSMode
 	state string
 }
 
-// countCertificates counts the certificates that were presented for hosts. A count that is 0 is there as well.
+// countCertificates counts the certificates that hosts presented. The result contains zero counts.
 func countCertificates(websites []*v1beta1.Website, now time.Time) map[certificates]int {
 	counts := map[certificates]int{}
 	for _, mode := range []v1beta1.TLSMode{v1beta1.TLSModeListener, v1beta1.TLSModeSecret, v1beta1.TLSModeIssuer} {
@@ -120,9 +121,8 @@ func countCertificates(websites []*v1beta1.Website, now time.Time) map[certifica
 	return counts
 }
 
-// isRequested reports whether the certificate of a host is that of the last request: a host that cannot be requested
-// now
-// keeps that of an earlier one.
+// isRequested reports whether the certificate of a host is from the last probe: a host that cannot be
+// probed now keeps an earlier one.
 func isRequested(host v1beta1.WebsiteHostStatus) bool {
 	routed := meta.FindStatusCondition(host.Conditions, v1beta1.HostRouted)
 	return routed != nil && (routed.Status == metav1.ConditionTrue ||

@@ -22,28 +22,29 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// Previews keeps the Websites that are previews of others.
+// Previews reconciles the Websites that are previews of others.
 type Previews struct {
 	children *children.Children
 	events   *events.Reporter
 	queue    *queue.Queue
-	// domain is that of previews whose Website names none, or empty.
+	// domain is the domain of previews whose Website names none, or empty.
 	domain string
 }
 
-// New returns Previews with a domain for those whose Website names none. Without one, they have no hosts.
+// New returns Previews. domain is for the previews of Websites that name none. Without a domain,
+// these have no hosts.
 func New(ofWebsites *children.Children, events *events.Reporter, queue *queue.Queue, domain string) *Previews {
 	return &Previews{children: ofWebsites, events: events, queue: queue, domain: domain}
 }
 
-// Concern reports whether a Website has previews, or is to have some.
+// Concern reports whether a Website has, or should have, previews.
 func (r *Previews) Concern(website *v1beta1.Website) bool {
 	return resources.WantsPreviews(website) || len(r.held(website)) > 0
 }
 
-// Reconcile has the branches that match spec.previews have a Website each, and sets what was found of them. Its
-// problems are in the condition PreviewsReady: the site does not depend on it. tooOld is that of the last selection,
-// and is kept for the next reconciliation.
+// Reconcile creates a Website for each branch that matches spec.previews, and records the result in
+// found. Its problems are reported by the condition PreviewsReady: the site does not depend on it.
+// tooOld is from the last selection, and is kept for the next reconciliation.
 func (r *Previews) Reconcile(ctx context.Context, found *status.Input,
 	tooOld *map[string]time.Time) (p *problem.Problem) {
 	website, held := found.Website, r.held(found.Website)
@@ -94,8 +95,8 @@ func (r *Previews) held(website *v1beta1.Website) []*v1beta1.Website {
 	})
 }
 
-// branchOf returns the branch of a preview, or "" if that is not known: its spec can be
-// changed by other clients.
+// branchOf returns the branch of a preview, or "" if it is unknown: other clients can change the
+// spec.
 func branchOf(website, preview *v1beta1.Website) string {
 	if ref := resources.Git(preview).Ref; ref != nil && branches.PreviewName(website.Name, ref.Branch) == preview.Name {
 		return ref.Branch
@@ -134,8 +135,8 @@ func (r *Previews) delete(ctx context.Context, website, preview *v1beta1.Website
 	return p
 }
 
-// ensureAll creates and updates the previews of the selected branches, and returns the
-// names of those that are missing. One that cannot be written does not hold up the others.
+// ensureAll creates and updates the previews of the selected branches, and returns the names of
+// missing ones. A failed write does not block the other previews.
 func (r *Previews) ensureAll(ctx context.Context, website *v1beta1.Website, selected *selection) (missing []string,
 	first *problem.Problem) {
 	for _, branch := range selected.Branches {
@@ -143,9 +144,9 @@ func (r *Previews) ensureAll(ctx context.Context, website *v1beta1.Website, sele
 		isHeld := r.children.Previews.Holds(website, name)
 		switch {
 		case first != nil && first.Reason == "":
-			// The API server may not answer.
+			// The API server may be unavailable.
 		case first != nil && first.Reason == v1beta1.WebsiteReasonQuotaExceeded && !isHeld:
-			// The quota is for all of them.
+			// The quota applies to all previews.
 		default:
 			p := r.ensure(ctx, website, branch)
 			isHeld = isHeld || p == nil

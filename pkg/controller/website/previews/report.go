@@ -8,9 +8,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// current returns the report of branches to go by: of those of the repository and the patterns that id
-// identifies the one that has changed last, and of several the one of the first pod by name.
-// Pods that are not ready do not count, and those that cannot list the branches only if none can: then it returns why.
+// current returns the list of branches to use: of the lists for the repository and patterns that id
+// identifies, the most recently changed one, and of several such lists the one of the first pod by
+// name. Pods that are not ready are ignored. The reason of a failed listing is returned only if no
+// pod can list the branches.
 func current(pods []status.Pod, id string, now time.Time) (*workload.Branches, git.Reason) {
 	var latest *workload.Branches
 	var name string
@@ -34,8 +35,8 @@ func current(pods []status.Pod, id string, now time.Time) (*workload.Branches, g
 	return nil, failure
 }
 
-// isLater reports whether a list has changed later than another one. No clock of a node counts
-// that is ahead of this one.
+// isLater reports whether a list has changed later than another one. Timestamps in the future are
+// ignored: the clock of the node is ahead.
 func isLater(a, b *workload.Branches, now time.Time) bool {
 	since := func(known *workload.Branches) time.Time {
 		if known.Since.After(now) {

@@ -1,4 +1,5 @@
-// Package previews decides which branches of a repository have a preview, and has each of them have a Website.
+// Package previews selects the branches of a repository that have a preview, and maintains a Website
+// for each of them.
 package previews
 
 import (
@@ -16,44 +17,44 @@ import (
 )
 
 const (
-	// maxReported is how many branches a status may have.
+	// maxReported is the maximum number of branches in a status.
 	maxReported = 100
-	// confirmation is how long a preview has to be too old before it is removed: the clock of
-	// the node can be ahead for a moment, and then every preview is too old.
+	// confirmation is how long a preview has to be too old before it is removed: the clock of the
+	// node can be ahead for a moment, and then every preview is too old.
 	confirmation = time.Minute
 )
 
-// input is what the selection is made from.
+// input is the input of the selection.
 type input struct {
-	// Website has spec.previews, and in its status what was reported before.
+	// Website has spec.previews, and in its status the last report.
 	Website *v1beta1.Website
 	// Held are the branches that have a preview.
 	Held []string
 	// Listed are the branches of the repository, or nil if they are not known.
 	Listed *workload.Branches
-	// TooOld is that of the selection before. It and Now have the monotonic time of this
-	// process, which does not change with the clock.
+	// TooOld is from the previous selection. It and Now have the monotonic time of this process,
+	// which does not change with the clock.
 	TooOld map[string]time.Time
 	Now    time.Time
 }
 
-// selection is which branches have a preview.
+// selection is the result of a selection.
 type selection struct {
-	// Branches are those that are to have one, in the order of their names.
+	// Branches should have a preview. They are sorted by name.
 	Branches []string
-	// Reported is what is to be reported of them, and of those that are too old.
+	// Reported is the new list in the status: the selected branches, and those that are too old.
 	Reported []v1beta1.WebsitePreviewStatus
-	// Omitted is how many other branches match: there are spec.previews.maxCount without
-	// them, or one of the same name.
+	// Omitted is the number of other matching branches: they exceed spec.previews.maxCount, or a
+	// selected branch has the same name.
 	Omitted int
-	// Next is when the next preview gets too old, or has been for long enough, or zero.
+	// Next is the time until the next preview gets too old, or has been for long enough, or zero.
 	Next time.Duration
-	// TooOld is since when branches are too old that have a preview.
+	// TooOld maps the branches with a preview that are too old to the time since when.
 	TooOld map[string]time.Time
 }
 
-// newSelection selects the branches. One that is not known to be gone is not gone, and does not get
-// too old. What is selected once is selected again.
+// newSelection selects the branches. Branches of unknown state are kept, and do not get too old. A
+// selected branch stays selected.
 func newSelection(in *input) *selection {
 	s := &selection{TooOld: map[string]time.Time{}}
 	own := ownBranch(in)
@@ -96,8 +97,8 @@ func newSelection(in *input) *selection {
 	return s
 }
 
-// awaits reports whether a branch that has a preview has to stay too old for some time before
-// that is removed.
+// awaits reports whether a branch with a preview has to stay too old for some time before the preview
+// is removed.
 func (s *selection) awaits(in *input, branch string) bool {
 	since, known := in.TooOld[branch]
 	if !known {
@@ -109,7 +110,7 @@ func (s *selection) awaits(in *input, branch string) bool {
 	return wait > 0
 }
 
-// due has the next selection be after some time, unless that is over.
+// due schedules the next selection, unless an earlier one is scheduled.
 func (s *selection) due(in time.Duration) {
 	if in > 0 && (s.Next == 0 || in < s.Next) {
 		s.Next = in
@@ -132,7 +133,7 @@ func ownBranch(in *input) string {
 	}
 }
 
-// candidates returns all branches of which something is known, in the order of their names.
+// candidates returns all listed, reported and held branches, sorted by name.
 func (in *input) candidates() []string {
 	names := slices.Clone(in.Held)
 	for _, entry := range in.Website.Status.Previews {
@@ -147,7 +148,7 @@ func (in *input) candidates() []string {
 	return slices.Compact(names)
 }
 
-// presence is whether a branch is in the repository.
+// presence states whether a branch is in the repository.
 type presence int
 
 const (
@@ -170,7 +171,7 @@ func (in *input) find(branch string) (presence, string) {
 	return gone, ""
 }
 
-// observed returns what is to be reported of a branch, whose last commit may be unknown.
+// observed returns the status entry of a branch. Its last commit may be unknown.
 func (in *input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
 	entry := v1beta1.WebsitePreviewStatus{Branch: branch}
 	for _, before := range in.Website.Status.Previews {
@@ -184,7 +185,7 @@ func (in *input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
 	return entry
 }
 
-// left returns how long it takes until a branch is too old. It reports false if it never is.
+// left returns the time until a branch is too old. It reports false if it never is.
 func (in *input) left(entry *v1beta1.WebsitePreviewStatus) (time.Duration, bool) {
 	ttl := in.Website.Spec.Previews.TTLSeconds
 	if ttl == nil || entry.LastCommitTime.IsZero() {

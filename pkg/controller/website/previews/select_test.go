@@ -66,7 +66,7 @@ func following(ref *v1beta1.GitReference) func(*input) {
 	return func(in *input) { in.Website.Spec.Source.Git.Ref = ref }
 }
 
-// reported has a branch reported before, with commitA.
+// reported adds a branch, with commitA, to the last report.
 func reported(branch, website string, age time.Duration) func(*input) {
 	return func(in *input) {
 		in.Website.Status.Previews = append(in.Website.Status.Previews, v1beta1.WebsitePreviewStatus{
@@ -75,7 +75,7 @@ func reported(branch, website string, age time.Duration) func(*input) {
 	}
 }
 
-// tooOldFor has branches be found too old some time ago, and since then.
+// tooOldFor marks branches as too old since some time ago.
 func tooOldFor(ago time.Duration, names ...string) func(*input) {
 	return func(in *input) {
 		in.TooOld = map[string]time.Time{}
@@ -213,7 +213,7 @@ func TestClockIsAhead(t *testing.T) {
 	}
 }
 
-// TestReportIsBounded: the status has a limit.
+// TestReportIsBounded: the list in the status has a maximum length.
 func TestReportIsBounded(t *testing.T) {
 	in := newInput(withTTL(time.Hour), func(in *input) { in.Listed = list() })
 	for i := range 2 * maxReported {

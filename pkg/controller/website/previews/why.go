@@ -6,7 +6,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
-// why returns why a branch, which may be unknown, is not selected, for an event.
+// why returns the reason, for an event, why a branch is not selected. The branch may be unknown.
 func why(in *input, branch string) string {
 	presence, commit := in.find(branch)
 	entry := in.observed(branch, commit)

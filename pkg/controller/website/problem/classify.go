@@ -13,8 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// classes are the errors of the API server that mean something of their own. The
-// first that matches decides.
+// classes are the errors of the API server with a reason of their own. The first match decides.
 var classes = []struct {
 	matches func(error) bool
 	reason  string
@@ -31,14 +30,14 @@ var classes = []struct {
 		"; set spec.service.type to ClusterIP, which needs no node port, or extend --service-node-port-range of " +
 			"kube-apiserver"},
 	{isNodePortPassing, "", WithBackoff, Failure, ""},
-	// The operator may extend the range.
+	// An administrator may extend the range.
 	{isNodePortOutOfRange, v1beta1.WebsiteReasonSpecInvalid, Periodically, Failure, ""},
 	{isTerminal, v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, ""},
-	// Without a field it is a policy that speaks.
+	// Without a field, a policy has rejected the request.
 	{apierrors.IsInvalid, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure, ""},
 }
 
-// Classify returns what an error of the API server means; nil is no problem.
+// Classify returns the problem for an error of the API server. Nil is no problem.
 func Classify(err error) *Problem {
 	if err == nil {
 		return nil
@@ -63,8 +62,9 @@ func Classify(err error) *Problem {
 	return p
 }
 
-// ClassifyOther is Classify for a request that sends nothing that comes from a spec, such as one that reads. What is
-// said to be invalid then is not the spec: it may come from a proxy, or from an older server during an upgrade.
+// ClassifyOther is Classify for a request without values from a spec, such as a read. An invalid
+// error is then not about the spec: it may come from a proxy, or from an older server during an
+// upgrade.
 func ClassifyOther(err error) *Problem {
 	p := Classify(err)
 	if p != nil && p.Reason == v1beta1.WebsiteReasonSpecInvalid {
@@ -73,7 +73,7 @@ func ClassifyOther(err error) *Problem {
 	return p
 }
 
-// RefusalReason returns which refusal the message of a 403 is.
+// RefusalReason returns the reason of a 403, according to its message.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"):
@@ -91,48 +91,47 @@ func isDenied(err error) bool {
 	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), " denied the request")
 }
 
-// isConflict reports whether a write was refused because the object is not the
-// one it was meant for. With the UID of an object in an apply the API server says
-// so in two ways: as a conflict when there is none of that name any more, as
-// invalid when there is another one, since a UID is immutable.
+// isConflict reports whether a write was rejected because the object is not the intended one. For an
+// apply with a UID the API server has two such errors: a conflict when there is no object of that
+// name any more, invalid when there is another one, since a UID is immutable.
 func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) &&
 		slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// isNamespaceTerminating reports whether a child could not be created because
-// its namespace is being deleted, and the Website with it.
+// isNamespaceTerminating reports whether a child could not be created because its namespace is being
+// deleted, and the Website with it.
 func isNamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// isNodePortTaken recognizes the one invalid field that becomes valid when
-// another Service is deleted.
+// isNodePortTaken reports whether an error is about a node port that another Service has. This is the
+// only invalid field that can become valid without a change.
 func isNodePortTaken(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "provided port is already allocated")
 }
 
-// isNodePortsExhausted recognizes that no node port is free, which the API server
-// reports as an internal error. It lasts until another Service is deleted.
+// isNodePortsExhausted reports whether no node port is free. The API server reports it as an internal
+// error until another Service is deleted.
 func isNodePortsExhausted(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to allocate a nodePort") &&
 		strings.Contains(err.Error(), "range is full")
 }
 
-// isNodePortPassing recognizes a node port that could not be allocated for want
-// of the allocator, which the API server calls invalid all the same: what is
-// wrong with the port itself is that it is taken or out of range.
+// isNodePortPassing reports whether a node port could not be allocated because the allocator was
+// unavailable. The API server reports it as invalid; an invalid port itself is either taken or out of
+// range.
 func isNodePortPassing(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), ".nodePort: ") && !isNodePortOutOfRange(err)
 }
 
-// isNodePortOutOfRange recognizes a node port that kube-apiserver gives to no Service.
+// isNodePortOutOfRange reports whether a node port is outside the range of kube-apiserver.
 func isNodePortOutOfRange(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "provided port is not in the valid range")
 }
 
-// isTerminal reports whether an error comes again until the Website changes: the
-// API server has found a field of a child invalid.
+// isTerminal reports whether an error recurs until the Website changes: the API server has found a
+// field of a child invalid.
 func isTerminal(err error) bool {
 	return apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err) &&
 		slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field != "" })

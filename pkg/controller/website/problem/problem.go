@@ -1,5 +1,5 @@
-// Package problem decides once what an error of a reconciliation means: what
-// is reported to users, how metrics count it, and when the Website is reconciled again.
+// Package problem classifies the errors of a reconciliation: their report to users, their result in
+// metrics, and the time of the next reconciliation.
 package problem
 
 import (
@@ -14,29 +14,28 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Problem is why a Website or a child of it is not what it should be.
+// Problem is the reason why a Website or a child differs from its desired state.
 type Problem struct {
-	// Reason is the reason of conditions and events. It is empty when users need
-	// not know, because a retry is all there is to do.
+	// Reason is the reason of conditions and events. It is empty for problems that a retry resolves:
+	// users need not see them.
 	Reason string
-	// Message is for conditions and events.
+	// Message is the message of conditions and events.
 	Message string
-	// Retry is when the Website is reconciled again.
+	// Retry determines when the Website is reconciled again.
 	Retry Retry
-	// RetryAfter is the delay that the API server requests. The wait is not shorter.
+	// RetryAfter is the delay that the API server requests, the minimum delay of a retry.
 	RetryAfter time.Duration
-	// Result is how metrics and traces count the problem.
+	// Result is the result in metrics and traces.
 	Result Result
-	// ID tells the problem from others of the same reason: each is worth an event.
+	// ID distinguishes problems with the same reason. Each ID gets its own event.
 	ID string
-	// Passing is true when the problem resolves itself. It is worth a condition, but
-	// no event.
+	// Passing is true when the problem resolves itself. It sets a condition, but emits no event.
 	Passing bool
-	// Apart is true when the site does not depend on it: neither is the wait of what the site depends
-	// on prolonged by it, nor the other way round.
+	// Apart is true when the site does not depend on it. Its retries and the retries for the site do
+	// not delay each other.
 	Apart bool
 
-	// child and several are those of ChildTaken.
+	// child and several are arguments of ChildTaken.
 	child, several string
 
 	err error
@@ -44,20 +43,19 @@ type Problem struct {
 
 var _ error = &Problem{}
 
-// Retry is when a Website with a problem is reconciled again.
+// Retry determines when a Website with a problem is reconciled again.
 type Retry int
 
 const (
 	// OnChange waits for an event.
 	OnChange Retry = iota
-	// Periodically is for what is in the way and may go without an event.
+	// Periodically is for an obstacle that may disappear without an event.
 	Periodically
-	// WithBackoff is for what may succeed at the next try.
+	// WithBackoff is for an operation that may succeed at the next try.
 	WithBackoff
 )
 
-// Result is how a reconciliation or a step of it ended. A larger one outweighs a
-// smaller.
+// Result is the result of a reconciliation or of a step. A larger one outweighs a smaller one.
 type Result int
 
 // The results.
@@ -68,18 +66,18 @@ const (
 	Failure
 )
 
-// String returns the result as metrics and traces name it.
+// String returns the result as a label of metrics and traces.
 func (r Result) String() string {
 	return [...]string{"success", "name_taken", "conflict", "error"}[r]
 }
 
-// Error returns the message, uncut.
+// Error returns the message, untruncated.
 func (p *Problem) Error() string { return p.err.Error() }
 
 // Unwrap returns the error that was classified.
 func (p *Problem) Unwrap() error { return p.err }
 
-// ResultOf returns the result of a step, which had a problem or none.
+// ResultOf returns the result of a step with a problem. Nil is no problem.
 func ResultOf(p *Problem) Result {
 	if p == nil {
 		return Success
@@ -87,7 +85,7 @@ func ResultOf(p *Problem) Result {
 	return p.Result
 }
 
-// InvalidSpec returns the problem that no children can be built from a spec.
+// InvalidSpec returns the problem of a spec from which no children can be built.
 func InvalidSpec(err error) *Problem {
 	return &Problem{
 		Reason: v1beta1.WebsiteReasonSpecInvalid, Message: Shorten(err.Error()), Retry: OnChange, Result: Failure,
@@ -95,8 +93,8 @@ func InvalidSpec(err error) *Problem {
 	}
 }
 
-// NameTaken returns the problem that the name of a child belongs to something
-// else, which the ID identifies.
+// NameTaken returns the problem of a child whose name another object has. The ID identifies that
+// object.
 func NameTaken(id string, passing bool, format string, args ...any) *Problem {
 	err := fmt.Errorf(format, args...)
 	return &Problem{
@@ -105,8 +103,8 @@ func NameTaken(id string, passing bool, format string, args ...any) *Problem {
 	}
 }
 
-// ChildTaken is NameTaken about an object with the name of a child, such as `Service "kubia-npsvc"`. The message is
-// that and the first clause; the second is for several objects.
+// ChildTaken is NameTaken about an object with the name of a child, such as `Service "kubia-npsvc"`.
+// The message has the child and the clause one; for several objects it has the clause several.
 func ChildTaken(id string, passing bool, child, one, several string) *Problem {
 	p := NameTaken(id, passing, "%s %s", child, one)
 	p.child, p.several = child, several
@@ -116,8 +114,8 @@ func ChildTaken(id string, passing bool, child, one, several string) *Problem {
 // IsChildTaken reports whether a problem is one of ChildTaken.
 func (p *Problem) IsChildTaken() bool { return p.child != "" }
 
-// JoinTaken returns one problem for several of ChildTaken, of different children. Its ID is that of the first: that the
-// others go one after the other is not worth an event each.
+// JoinTaken merges problems of ChildTaken for different children into one. It has the ID of the
+// first: the resolution of single ones emits no further events.
 func JoinTaken(taken []*Problem) *Problem {
 	if len(taken) == 1 {
 		return taken[0]
@@ -142,8 +140,8 @@ func JoinTaken(taken []*Problem) *Problem {
 	return joined
 }
 
-// ConflictingManager returns the problem that another controller writes a child, which the
-// ID identifies, all the time.
+// ConflictingManager returns the problem of a child that another controller keeps writing. The ID
+// identifies that controller.
 func ConflictingManager(id string, format string, args ...any) *Problem {
 	err := fmt.Errorf(format, args...)
 	return &Problem{
@@ -152,7 +150,7 @@ func ConflictingManager(id string, format string, args ...any) *Problem {
 	}
 }
 
-// BeingReplaced returns the problem that the pods of a Deployment are being replaced by others than this controller.
+// BeingReplaced returns the problem of a Deployment whose pods another controller is replacing.
 func BeingReplaced(deployment string) *Problem {
 	err := fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over when they are all of one revision",
 		deployment)
@@ -162,12 +160,13 @@ func BeingReplaced(deployment string) *Problem {
 	}
 }
 
-// LeftBehind returns the problem that another controller has left objects, as kubectl names them, that the Website owns
-// and does not use. It is worth an event, and keeps nothing from working.
+// LeftBehind returns the problem of objects that another controller has left, as kubectl names them.
+// The Website owns them and does not use them. It emits an event, and does not affect the site.
 func LeftBehind(website *v1beta1.Website, objects []string) *Problem {
 	command := "kubectl delete -n " + website.Namespace
 	for _, object := range objects {
-		// Half a name could be that of something else. The others are reported when these are gone.
+		// A truncated name could be the name of another object. Further objects are reported when
+		// these are gone.
 		if len(command)+len(object) > maxLength/2 {
 			break
 		}
@@ -180,11 +179,12 @@ func LeftBehind(website *v1beta1.Website, objects []string) *Problem {
 	}
 }
 
-// Persistent is how many times in a row an error must occur before it is reported: the next retry resolves most.
+// Persistent is the number of errors in a row after which an error is reported: the next retry
+// resolves most.
 const Persistent = 3
 
-// Lasting returns a problem as it is reported once it has come several times in a
-// row: what the next retry resolves is nothing that users need to know.
+// Lasting returns the problem to report after several errors in a row. A problem that the next retry
+// resolves is not worth a report.
 func (p *Problem) Lasting() *Problem {
 	if p.Reason != "" || p.Result != Failure {
 		return p
@@ -194,16 +194,17 @@ func (p *Problem) Lasting() *Problem {
 	return &lasting
 }
 
-// RetriedSoon returns a problem that is probably over with one of the next tries, and not
-// reported before these are.
+// RetriedSoon returns a problem that is reported only after several tries: one of the next retries
+// probably resolves it.
 func (p *Problem) RetriedSoon() *Problem {
 	soon := *p
 	soon.Reason, soon.ID, soon.Retry = "", "", WithBackoff
 	return &soon
 }
 
-// RetriedApart returns a problem on which the site does not depend, and that has a condition of its own. What
-// the API server refuses can be allowed without a change of the Website. Nil is no problem.
+// RetriedApart returns a problem on which the site does not depend, and that has its own condition. A
+// request that the API server rejects may succeed later without a change of the Website. Nil is no
+// problem.
 func (p *Problem) RetriedApart() *Problem {
 	if p == nil {
 		return nil
@@ -213,8 +214,8 @@ func (p *Problem) RetriedApart() *Problem {
 	return &apart
 }
 
-// idOf names a refusal and what the API server refused to write. The message of
-// the refusal is no ID: with a quota it changes with every pod.
+// idOf returns an ID from the reason and the rejected object. The message of an error is no ID: with
+// a quota it changes with every pod.
 func idOf(reason string, err error) string {
 	id := fmt.Sprintf("%s/%s/", reason, apierrors.ReasonForError(err))
 	var status apierrors.APIStatus
@@ -224,18 +225,19 @@ func idOf(reason string, err error) string {
 	return id
 }
 
-// maxLength is what the API server accepts as the note of an event.
+// maxLength is the maximum length of the note of an event in the API server.
 const maxLength = 1024
 
-// Shorten cuts a message to the length that events can hold.
+// Shorten truncates a message to the maximum length of an event's note.
 func Shorten(message string) string { return ShortenTo(message, maxLength) }
 
-// ShortenTo cuts a message to a length in bytes, on one line.
+// ShortenTo truncates a message to a length in bytes, on one line.
 func ShortenTo(message string, length int) string {
 	if len(message) > length {
 		message = message[:length-3] + "..."
 	}
-	// What is left of a character is stored as another one, and characters that do not print take six bytes as JSON.
+	// A truncated character would be stored as another one, and unprintable characters take six bytes
+	// as JSON.
 	message = strings.ToValidUTF8(message, "")
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -11,8 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestLasting: only what nothing better is known of is reported as an error that
-// lasts.
+// TestLasting: only an unclassified error is reported as persistent.
 func TestLasting(t *testing.T) {
 	for name, test := range map[string]struct {
 		problem *Problem
@@ -32,7 +31,7 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestIDs: each obstacle is worth an event, and none is because of other words.
+// TestIDs: each obstacle gets its own event, but a different message of the same obstacle does not.
 func TestIDs(t *testing.T) {
 	quota := func(name, words string) *Problem {
 		return Classify(apierrors.NewForbidden(deployments, name, errors.New("exceeded quota: "+words)))

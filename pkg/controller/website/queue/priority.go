@@ -9,25 +9,24 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/fairqueue"
 )
 
-// Priority is how soon a Website is reconciled.
+// Priority is the priority of a Website in the queue.
 type Priority int
 
 const (
-	// Background is for what is only reconciled once more: the initial list, probes,
-	// retries, events that change neither a spec nor what is available.
+	// Background is for the initial list, probes, retries, and events that change neither a spec nor
+	// an availability.
 	Background Priority = iota
 	// Changed is for new and changed Websites and for edited children.
 	Changed
-	// Available is for Deployments that became or are no longer available. It comes
-	// first, because otherwise a flood of new Websites delays Ready of those that are
-	// served already. It takes little, and cannot be caused faster than Websites of
-	// the other priorities are reconciled.
+	// Available is for Deployments that became or are no longer available. It comes first, because
+	// otherwise a flood of new Websites would delay Ready of served ones. Such events are cheap, and
+	// cannot occur faster than Websites of the other priorities are reconciled.
 	Available
 
 	priorities = iota
 )
 
-// ChangedIf returns Changed or, if what is to be reconciled has not changed, Background.
+// ChangedIf returns Changed if the object has changed, otherwise Background.
 func ChangedIf(changed bool) Priority {
 	if changed {
 		return Changed
@@ -35,24 +34,24 @@ func ChangedIf(changed bool) Priority {
 	return Background
 }
 
-// maxSkipped is how many Websites of other priorities are taken while one waits,
-// before it has its turn: a low priority is slow at busy times, but never starves.
+// maxSkipped is the number of Websites of other priorities that are taken while one waits: a low
+// priority is slow at busy times, but never starves.
 const maxSkipped = 10
 
 // turn is the cost of a Website in a lane: all namespaces get the same number of turns.
 const turn = 1
 
 // priorityQueue hands out Websites by priority. Within a priority namespaces take turns, and the
-// Websites of a namespace keep the order in which they came: a namespace with thousands of changes delays
-// the others by one Website each. It is the storage below a work queue, which calls it
-// under its own lock; only priorities are marked from outside.
+// Websites of a namespace keep their order of arrival: a namespace with thousands of changes delays
+// the others by one Website each. It is the storage below a work queue, which calls it under its own
+// lock; only mark is called from outside.
 type priorityQueue struct {
 	mu sync.Mutex
-	// marked are the priorities of the next Add of Websites.
+	// marked has the priorities for the next Add of Websites.
 	marked map[cache.ObjectName]Priority
 
-	// lanes hold the keys that wait, and skipped counts the keys that were taken from
-	// other lanes while there were any.
+	// lanes hold the waiting keys, and skipped counts the keys that were taken from other lanes while
+	// a lane had keys.
 	lanes   [priorities]*fairqueue.Queue[cache.ObjectName]
 	skipped [priorities]int
 	// waiting has the lane of each key.
@@ -69,7 +68,7 @@ func newPriorityQueue() *priorityQueue {
 	return q
 }
 
-// mark gives the next Add of a Website a priority, unless it has a higher one.
+// mark sets the priority of the next Add of a Website, unless it has a higher one.
 func (q *priorityQueue) mark(key cache.ObjectName, p Priority) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,7 +85,7 @@ func (q *priorityQueue) takeMark(key cache.ObjectName) Priority {
 	return p
 }
 
-// Touch moves a Website that waits to the lane of a higher priority.
+// Touch moves a waiting Website to the lane of a higher priority.
 func (q *priorityQueue) Touch(key cache.ObjectName) {
 	if p, at := q.takeMark(key), q.waiting[key]; p > at {
 		q.lanes[at].Remove(key)
@@ -102,10 +101,10 @@ func (q *priorityQueue) push(key cache.ObjectName, p Priority) {
 	q.waiting[key] = p
 }
 
-// Len returns how many Websites wait.
+// Len returns the number of waiting Websites.
 func (q *priorityQueue) Len() int { return len(q.waiting) }
 
-// Pop returns the next Website. The work queue calls it only when there is one.
+// Pop returns the next Website. The work queue calls it only when Len is not 0.
 func (q *priorityQueue) Pop() cache.ObjectName {
 	next := q.next()
 	for lane := range q.lanes {
@@ -121,8 +120,8 @@ func (q *priorityQueue) Pop() cache.ObjectName {
 	return key
 }
 
-// next returns the lane to take from: the one that was skipped too often, or else
-// that of the highest priority.
+// next returns the lane to take from: one that was skipped too often, or else the lane with the
+// highest priority.
 func (q *priorityQueue) next() Priority {
 	highest := Background
 	for lane := range q.lanes {

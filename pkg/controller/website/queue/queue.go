@@ -1,5 +1,5 @@
-// Package queue is the work queue of the controller: it decides which Website a worker takes
-// next, and when one with problems is reconciled again.
+// Package queue is the work queue of the controller: it determines which Website a worker takes next,
+// and when a Website with problems is reconciled again.
 package queue
 
 import (
@@ -17,14 +17,13 @@ import (
 )
 
 const (
-	// baseRetry and maxRetry bound how long a Website waits after an error. The
-	// wait doubles with every error in a row; the bound keeps a website from
-	// staying down long after what was wrong has been corrected.
+	// baseRetry and maxRetry limit the delay after an error. It doubles with every error in a row;
+	// the maximum keeps a site from staying down long after the cause has been fixed.
 	baseRetry = 100 * time.Millisecond
 	maxRetry  = 2 * time.Minute
 
-	// PeriodicRetry is how often a Website is reconciled while it waits for something
-	// whose end sends no event, such as a node port that another Service has.
+	// PeriodicRetry is the interval between reconciliations of a Website that waits for an event that
+	// no watch reports, such as the release of a node port by another Service.
 	PeriodicRetry  = time.Minute
 	periodicJitter = 0.2
 )
@@ -33,14 +32,14 @@ const (
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	storage *priorityQueue
-	// backoff is of what sites depend on, apart of the rest.
+	// backoff is for problems that affect the site, apart for all others.
 	backoff, apart workqueue.TypedRateLimiter[cache.ObjectName]
-	// Running is false while another replica leads. Events queue nothing then, so
-	// that a standby does not look like a controller that is falling behind.
+	// Running is false while another replica leads. Then events queue nothing, so that a standby does
+	// not look like a controller that is falling behind.
 	Running atomic.Bool
 }
 
-// New returns an empty queue, which takes no events before Running is set.
+// New returns an empty queue, which ignores events before Running is set.
 func New(clock clock.WithTicker) *Queue {
 	const name = "websites"
 	q := &Queue{
@@ -52,17 +51,16 @@ func New(clock clock.WithTicker) *Queue {
 		Queue: q.storage})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name,
 		Clock: clock, Queue: storage})
-	// Without the name: each name registers metrics.
+	// The queue has no name: every name registers metrics.
 	q.TypedRateLimitingInterface = workqueue.NewTypedRateLimitingQueueWithConfig(q.backoff,
 		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{DelayingQueue: delaying})
 	return q
 }
 
-// Enqueue has a Website reconciled in the background, unless another replica leads.
+// Enqueue queues a Website in the background, unless another replica leads.
 func (q *Queue) Enqueue(key cache.ObjectName) { q.EnqueueAs(key, Background) }
 
-// EnqueueAs is Enqueue with a priority. A Website that waits already gets the higher
-// of the two.
+// EnqueueAs is Enqueue with a priority. A Website that waits already gets the higher of the two.
 func (q *Queue) EnqueueAs(key cache.ObjectName, p Priority) {
 	if !q.Running.Load() {
 		return
@@ -71,11 +69,11 @@ func (q *Queue) EnqueueAs(key cache.ObjectName, p Priority) {
 	q.Add(key)
 }
 
-// Requeue decides when a Website is reconciled again because of its problems, and
-// returns the result of the reconciliation.
+// Requeue schedules the next reconciliation of a Website with problems, and returns the result of
+// this one.
 func (q *Queue) Requeue(ctx context.Context, key cache.ObjectName, problems []*problem.Problem) problem.Result {
 	result, retry, after := problem.Success, problem.OnChange, time.Duration(0)
-	// Whether there is something to retry with a backoff, by whether the site depends on it.
+	// site and apart report whether there is a problem to retry with the respective backoff.
 	var site, apart bool
 	for _, p := range problems {
 		requeues := q.NumRequeues(key)
@@ -96,10 +94,10 @@ func (q *Queue) Requeue(ctx context.Context, key cache.ObjectName, problems []*p
 	switch {
 	case site || apart:
 		if result == problem.Conflict {
-			// What it was reconciled for may have had any priority.
+			// This reconciliation may have had any priority.
 			q.storage.mark(key, Available)
 		}
-		// Both are tried again when the first is due.
+		// Both are retried when the first is due.
 		next := maxRetry
 		if site {
 			next = min(next, q.backoff.When(key))
@@ -114,7 +112,7 @@ func (q *Queue) Requeue(ctx context.Context, key cache.ObjectName, problems []*p
 	return result
 }
 
-// NumRequeuesApart is NumRequeues of what the site does not depend on.
+// NumRequeuesApart is NumRequeues for problems that do not affect the site.
 func (q *Queue) NumRequeuesApart(key cache.ObjectName) int { return q.apart.NumRequeues(key) }
 
 func logProblem(ctx context.Context, p *problem.Problem, requeues int) {

@@ -90,8 +90,8 @@ func TestPriorityQueue(t *testing.T) {
 	}
 }
 
-// TestFloodOfANamespace: at most one Website of each other namespace comes before that of a namespace, however many
-// the others have and however many of theirs were taken before.
+// TestFloodOfANamespace: at most one Website of each other namespace is taken before a Website of a
+// quiet namespace, however many wait there and however many were taken before.
 func TestFloodOfANamespace(t *testing.T) {
 	queue := New(clock.RealClock{})
 	defer queue.ShutDown()
@@ -122,7 +122,7 @@ func TestFloodOfANamespace(t *testing.T) {
 				t.Errorf("%d Websites of %s come before number %d of the quiet namespace", n, namespace, arrival)
 			}
 		}
-		// The floods are served meanwhile.
+		// Websites of the flooded namespaces are taken meanwhile.
 		for range arrival {
 			key, _ := queue.Get()
 			queue.Done(key)
@@ -130,8 +130,7 @@ func TestFloodOfANamespace(t *testing.T) {
 	}
 }
 
-// TestPriorityOfAChangeDuringAReconciliation: neither the change nor its priority is
-// lost.
+// TestPriorityOfAChangeDuringAReconciliation: neither the change nor its priority is lost.
 func TestPriorityOfAChangeDuringAReconciliation(t *testing.T) {
 	queue := New(clock.RealClock{})
 	defer queue.ShutDown()
@@ -159,8 +158,8 @@ func TestBackoffHasACap(t *testing.T) {
 	}
 }
 
-// TestApart: what the site does not depend on has a backoff of its own, so it neither prolongs the wait of what the
-// site depends on, nor does it make one failure of that look like a lasting one.
+// TestApart: problems that do not affect the site have their own backoff. They do not delay retries
+// of problems that affect it, and do not make its first failure look persistent.
 func TestApart(t *testing.T) {
 	queue := New(clock.RealClock{})
 	defer queue.ShutDown()

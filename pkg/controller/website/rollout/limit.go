@@ -12,17 +12,18 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// longest is how long a rollout counts as in progress, from its admission on. One without progress exceeds its
-// deadline before, but another client can keep one going, and those of other Websites waiting.
+// longest is the time from its admission for which a rollout counts as in progress. A stuck one
+// exceeds its progress deadline earlier, but another client can keep a rollout going, and so block
+// other Websites.
 const longest = time.Hour
 
-// Limit bounds the limited rollouts in progress, and admits those of the oldest Websites
-// first. After Start and one reconciliation of every Website it knows the rollouts that are in progress in the
-// cluster. Which ones are interrupted, and were admitted, it does not learn from there.
+// Limit limits the rollouts in progress, and admits the oldest Websites first. After Start and one
+// reconciliation of every Website it has all rollouts that are in progress in the cluster, but not
+// the admitted ones that are interrupted.
 type Limit struct {
-	// most is how many rollouts may be in progress. Zero: any number.
+	// most is the maximum number of rollouts in progress. Zero is no limit.
 	most int
-	// wake has a Website reconciled that can be admitted now.
+	// wake queues a Website that can be admitted now.
 	wake  func(cache.ObjectName)
 	clock clock.PassiveClock
 
@@ -31,13 +32,13 @@ type Limit struct {
 	counts   [states]int
 }
 
-// entry is what is known of a Website. The others have no rollout to wait for.
+// entry is the state of a Website. Websites without one have no rollout to wait for.
 type entry struct {
 	created time.Time
 	state   state
 	// template is the pod template for which a Website waits.
 	template string
-	// since is when a rollout in progress was admitted, or found at the start.
+	// since is the time at which a rollout in progress was admitted, or found by Start.
 	since time.Time
 }
 
@@ -48,8 +49,8 @@ const (
 	unknown state = iota
 	waiting
 	inProgress
-	// interrupted is a Website whose rollout was admitted and is not in progress: it has ended, or exceeds its
-	// deadline until its images can be pulled. It is in progress again when it continues.
+	// interrupted is a Website whose admitted rollout is not in progress: it has ended, or exceeds
+	// its deadline until its images can be pulled. It is in progress again when it continues.
 	interrupted
 
 	states = iota
@@ -58,12 +59,12 @@ const (
 // mayWait reports whether a Website waits, or may have to.
 func (s state) mayWait() bool { return s == unknown || s == waiting }
 
-// NewLimit returns a limit. Zero is none.
+// NewLimit returns a limit. Zero is no limit.
 func NewLimit(most int, clock clock.PassiveClock, wake func(cache.ObjectName)) *Limit {
 	return &Limit{most: most, wake: wake, clock: clock, websites: map[cache.ObjectName]entry{}}
 }
 
-// Start begins with the Websites that there are, of which some have rollouts in progress.
+// Start adds the existing Websites, some of them with rollouts in progress.
 func (l *Limit) Start(websites []*v1beta1.Website, isInProgress func(*v1beta1.Website) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,9 +79,9 @@ func (l *Limit) Start(websites []*v1beta1.Website, isInProgress func(*v1beta1.We
 	}
 }
 
-// Admit reports whether the rollout of a pod template may begin now. It counts as in
-// progress until Observe says otherwise. If it may not, the Website waits: it is woken as
-// soon as it may.
+// Admit reports whether the rollout of a pod template may begin now. An admitted rollout counts as in
+// progress until Observe ends it. Otherwise the Website waits, and is queued as soon as it can be
+// admitted.
 func (l *Limit) Admit(website *v1beta1.Website, template string) bool {
 	key := cache.MetaObjectToName(website)
 	l.mu.Lock()
@@ -96,8 +97,8 @@ func (l *Limit) Admit(website *v1beta1.Website, template string) bool {
 	return next.state == inProgress
 }
 
-// Waits reports whether a Website waits for the rollout of this very pod template. A change
-// of the Website that leaves the template as it was then is no reason to roll out.
+// Waits reports whether a Website waits for the rollout of exactly this pod template. A change of the
+// Website that leaves the template unchanged is no reason to roll out.
 func (l *Limit) Waits(key cache.ObjectName, template string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,8 +106,8 @@ func (l *Limit) Waits(key cache.ObjectName, template string) bool {
 	return ok && known.state == waiting && known.template == template
 }
 
-// Observe ends a reconciliation of a Website that does not wait. A rollout in progress counts if it was
-// admitted, or found at the start: a Deployment that looks like one can be the work of another client.
+// Observe ends a reconciliation of a Website that does not wait. A rollout in progress counts if it
+// was admitted, or found by Start: another client can cause a similar one.
 func (l *Limit) Observe(website *v1beta1.Website, isInProgress bool) {
 	for _, next := range l.observe(cache.MetaObjectToName(website), isInProgress) {
 		l.wake(next)
@@ -144,7 +145,7 @@ func (l *Limit) Forget(key cache.ObjectName) {
 	}
 }
 
-// Counts returns how many Websites wait, and how many limited rollouts are in progress.
+// Counts returns the numbers of waiting Websites and of limited rollouts in progress.
 func (l *Limit) Counts() (pending, running int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,13 +163,13 @@ func (l *Limit) drop(key cache.ObjectName) []cache.ObjectName {
 	return l.admissible()
 }
 
-// admissible returns the Websites that wait and are among the oldest for which there is
-// room. The caller holds the lock.
+// admissible returns the waiting Websites that are among the oldest for which there is room. The
+// caller holds the lock.
 func (l *Limit) admissible() []cache.ObjectName {
 	if l.counts[waiting] == 0 || l.free() <= 0 {
 		return nil
 	}
-	// There are many Websites, and room for few: not all are sorted.
+	// There are many Websites, and room for few, so they are not all sorted.
 	oldest := make([]cache.ObjectName, 0, min(l.free(), l.counts[unknown]+l.counts[waiting]))
 	for key, known := range l.websites {
 		if !known.state.mayWait() {
@@ -184,11 +185,11 @@ func (l *Limit) admissible() []cache.ObjectName {
 	return slices.DeleteFunc(oldest, func(key cache.ObjectName) bool { return l.websites[key].state != waiting })
 }
 
-// free is how many rollouts may begin. The caller holds the lock.
+// free returns the number of rollouts that may begin. The caller holds the lock.
 func (l *Limit) free() int { return l.most - l.counts[inProgress] }
 
-// ahead counts the older Websites that wait or may have to, as far as that matters. The
-// caller holds the lock.
+// ahead counts the older Websites that wait or may have to, up to the number that matters. The caller
+// holds the lock.
 func (l *Limit) ahead(key cache.ObjectName, created time.Time) int {
 	older, free := 0, l.free()
 	if free <= 0 {
@@ -204,7 +205,7 @@ func (l *Limit) ahead(key cache.ObjectName, created time.Time) int {
 	return older
 }
 
-// set replaces what is known of a Website. The caller holds the lock.
+// set replaces the entry of a Website. The caller holds the lock.
 func (l *Limit) set(key cache.ObjectName, known entry) {
 	if before, ok := l.websites[key]; ok {
 		l.counts[before.state]--
@@ -213,7 +214,7 @@ func (l *Limit) set(key cache.ObjectName, known entry) {
 	l.counts[known.state]++
 }
 
-// Compare orders Websites by age, and those of one second by namespace and name.
+// Compare orders Websites by age, and those with the same creation time by namespace and name.
 func Compare(a, b *v1beta1.Website) int {
 	return compareAge(a.CreationTimestamp.Time, cache.MetaObjectToName(a), b.CreationTimestamp.Time,
 		cache.MetaObjectToName(b))

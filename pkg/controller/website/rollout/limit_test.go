@@ -22,16 +22,15 @@ func newWebsite(name string) *v1beta1.Website {
 		CreationTimestamp: metav1.NewTime(created)}}
 }
 
-// TestLimit plays what happens to Websites: "a?" asks for the rollout of a, "a!" ends its
-// reconciliation with a rollout in progress, "a." without one, "a-" is its deletion. "1h" is an hour.
+// TestLimit plays sequences of events: "a?" requests the rollout of a, "a!" ends its reconciliation
+// with a rollout in progress, "a." without one, "a-" is its deletion. "1h" is an hour.
 func TestLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int
 		// start are the Websites at the start, those in capitals with a rollout in progress.
 		start string
 		play  string
-		// admitted are those that were admitted, in this order, and woken those that were
-		// woken.
+		// admitted lists the admitted Websites in order, and woken the queued ones.
 		admitted, woken     string
 		pending, inProgress int
 	}{
@@ -150,8 +149,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestOldestOfMany: the oldest of many Websites are those that a sorted list begins with, and finding them keeps no
-// list of all: at the start there is one such search for each.
+// TestOldestOfMany: the oldest of many Websites are found as by sorting, without a list of all: at
+// the start there is one such search for each Website.
 func TestOldestOfMany(t *testing.T) {
 	const most = 10
 	random := rand.New(rand.NewPCG(1, 2))

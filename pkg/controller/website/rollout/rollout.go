@@ -22,8 +22,8 @@ const (
 	reasonOverdue  = "ProgressDeadlineExceeded"
 )
 
-// written are the reasons of the condition Progressing of a Website whose children were
-// written as its spec requires.
+// written are the reasons of the condition Progressing of a Website whose children were written as
+// its spec requires.
 var written = sets.New(
 	v1beta1.WebsiteReasonRolloutComplete,
 	v1beta1.WebsiteReasonRolloutInProgress,
@@ -32,14 +32,14 @@ var written = sets.New(
 	v1beta1.WebsiteReasonProgressDeadlineExceeded,
 )
 
-// RequestedByUser reports whether the pod template of a Deployment is to change because
-// the Website has changed since it was last reconciled.
+// RequestedByUser reports whether the pod template of a Deployment is about to change because the
+// Website has changed since the last reconciliation.
 func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment) bool {
 	if website.Status.ObservedGeneration != website.Generation {
 		return true
 	}
-	// An earlier attempt to write the change may have failed. The status is then about
-	// this generation, but the Deployment is not.
+	// An earlier attempt to write the change may have failed. Then the status has this generation,
+	// but the Deployment does not.
 	reported := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)
 	generation, ok := children.WrittenGeneration(deployment)
 	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason) ||
@@ -71,8 +71,8 @@ func InProgress(deployment *appsv1.Deployment) bool {
 	case progressing.Status == corev1.ConditionFalse && progressing.Reason == reasonOverdue:
 		return false
 	case progressing.Reason == reasonComplete:
-		// It stays complete when pods are lost later. A return to an earlier revision
-		// begins with the reason of that one, and with pods that are not up to date.
+		// A rollout stays complete when pods are lost later. A rollback to an earlier revision begins
+		// with the reason of that revision, and with outdated pods.
 		return status.UpdatedReplicas != status.Replicas
 	default:
 		return true

@@ -14,9 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// Hold leaves the pod template of a Deployment that exists as it is while too many others are
-// rolling out, unless it changes because the Website did. Everything else of the children
-// is written all the same.
+// Hold keeps the pod template of an existing Deployment while too many others are rolling out, unless
+// it changes because of the Website itself. All other children and fields are written.
 func (l *Limit) Hold(
 	deployments *children.Deployments, found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration,
 ) *problem.Problem {
@@ -47,14 +46,15 @@ func (l *Limit) Hold(
 	return nil
 }
 
-// keepMark leaves the annotation of a limited rollout as it is.
+// keepMark keeps the annotation of a limited rollout.
 func keepMark(desired *appsv1ac.DeploymentApplyConfiguration, deployment *appsv1.Deployment) {
 	if mark, ok := deployment.Annotations[children.LimitedRolloutAnnotation]; ok {
 		desired.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: mark})
 	}
 }
 
-// End ends the part of a reconciliation that may begin a rollout, which has found this, or nil.
+// End ends the part of a reconciliation that may begin a rollout. found is the observed state, or
+// nil.
 func (l *Limit) End(website *v1beta1.Website, found *status.Input) {
 	switch {
 	case found == nil:

@@ -18,14 +18,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// quietPeriod is how long another client must not have written a Deployment that was taken
-// over from it before, until it is taken over again.
+// quietPeriod is the time without writes by another client after which a Deployment is taken over
+// from it once more.
 const quietPeriod = 5 * time.Minute
 
-// Prepare makes the controller the manager of what other clients have set in the pod
-// template of a Deployment, so that the next apply replaces all of it at once. The pods are
-// left as they are. Another client that writes the pod template again afterwards is not
-// answered at once: two controllers would replace each other's pods all the time.
+// Prepare makes the controller the manager of fields that other clients have set in the pod template
+// of a Deployment, so that the next apply replaces all of them at the same time. The pods stay as
+// they are. If another client writes the pod template again, the controller waits before it does the
+// same: otherwise two controllers would replace each other's pods all the time.
 func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Problem {
 	website, name := found.Website, found.Deployment.Name
 	client := t.kube.AppsV1().Deployments(website.Namespace)
@@ -58,8 +58,8 @@ func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Pr
 	return nil
 }
 
-// templateManagers returns the other clients that have set something in the pods of a
-// Deployment by an update, and when the last of them did so.
+// templateManagers returns the other clients that manage fields of the pod template of a Deployment
+// by updates, and the time of their last write.
 func templateManagers(deployment *appsv1.Deployment) (managers sets.Set[string], last time.Time) {
 	managers = sets.New[string]()
 	for _, entry := range deployment.ManagedFields {

@@ -1,7 +1,6 @@
-// Package takeover replaces the pods of the controller before this one, while the Service sends requests to pods that
-// answer them. Server-side apply alone does not: it keeps what other clients have set, and rejects a container that
-// would
-// be in two lists.
+// Package takeover replaces the pods of the original controller while the Service sends requests to
+// pods that can answer them. Server-side apply alone does not: it keeps fields that other clients
+// have set, and rejects a container that would be in two lists.
 package takeover
 
 import (
@@ -28,29 +27,29 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// defaultReadySeconds is how long former pods stay after one that replaces them has become
-// ready. Within it, the Service must lead to that one, and no node send requests to the former
-// pods, which end at once when they are deleted. If the leader is killed in between, another
-// one takes up to 25 seconds to go on: its lease expires after 15.
+// defaultReadySeconds is how long former pods stay after their replacement has become ready. Within
+// that time, the Service must select the replacement, and nodes must stop sending requests to the
+// former pods, which end immediately when they are deleted. If the leader is killed in between,
+// another one takes up to 25 seconds to continue: its Lease expires after 15.
 const defaultReadySeconds = 45
 
-// serviceDelay is how long a pod that replaces former ones is ready before the Service leads to
-// it. What computes the endpoints may observe the pod later than this controller, and would find
-// none that is ready.
+// serviceDelay is the time for which a replacement is ready before the Service selects it. The
+// EndpointSlice controller may observe the pod later than this controller, and would find no ready
+// pod.
 const serviceDelay = 5 * time.Second
 
-// Takeover replaces the pods of the controller before this one.
+// Takeover replaces the pods of the original controller.
 type Takeover struct {
 	kube     kubernetes.Interface
 	children *children.Children
-	// unlabelled are the children that other clients have made. It may be nil.
+	// unlabelled has the children that other clients have made. It may be nil.
 	unlabelled *unlabelled.Watch
 	events     *events.Reporter
-	// readySeconds is minReadySeconds of a Deployment that is being taken over.
+	// readySeconds is the minReadySeconds of a Deployment during the takeover.
 	readySeconds int32
 }
 
-// New returns a Takeover. Without readySeconds, former pods stay for the default time.
+// New returns a Takeover. If readySeconds is zero, former pods stay for the default time.
 func New(
 	kube kubernetes.Interface, ofWebsites *children.Children, unlabelled *unlabelled.Watch, events *events.Reporter,
 	readySeconds int32,
@@ -61,7 +60,7 @@ func New(
 	}
 }
 
-// ServingPods returns the ready pods to which the Service leads, or is to lead.
+// ServingPods returns the ready pods that the Service should select.
 func (t *Takeover) ServingPods(found *status.Input) []*corev1.Pod {
 	ready := found.ReadyPods()
 	if !t.leadsToFormerPods(found.Website) {
@@ -69,7 +68,7 @@ func (t *Takeover) ServingPods(found *status.Input) []*corev1.Pod {
 	}
 	for _, pod := range ready {
 		since := found.Now.Sub(workload.PodCondition(pod, corev1.PodReady).LastTransitionTime.Time)
-		// The clock of a node that is ahead says nothing.
+		// The clock of the node is ahead.
 		if since < 0 || since >= serviceDelay {
 			found.ServiceWaits = 0
 			return ready
@@ -79,15 +78,14 @@ func (t *Takeover) ServingPods(found *status.Input) []*corev1.Pod {
 	return nil
 }
 
-// leadsToFormerPods reports whether the Service sends requests to pods of the controller before this one.
+// leadsToFormerPods reports whether the Service sends requests to pods of the original controller.
 func (t *Takeover) leadsToFormerPods(website *v1beta1.Website) bool {
 	service := t.children.Services.Held(website, resources.ServiceName(website))
 	return service != nil && service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != ""
 }
 
-// KeepFormerPods has the Service send requests to the pods of the controller before this
-// one, and to no others. The pods that replace them match its selector as well, but answer
-// at another port.
+// KeepFormerPods makes the Service send requests only to the pods of the original controller. The
+// replacements match its selector as well, but listen on another port.
 func (t *Takeover) KeepFormerPods(ctx context.Context, found *status.Input) *problem.Problem {
 	website, former := found.Website, workload.IsFormer(found.Deployment)
 	if found.Deployment == nil || !former && !t.leadsToFormerPods(website) || len(found.ReadyPods()) > 0 {
@@ -120,9 +118,10 @@ func (t *Takeover) KeepFormerPods(ctx context.Context, found *status.Input) *pro
 	return nil
 }
 
-// formerPods returns the ready pods of a Deployment by the API server: the informers do not see those of another
-// controller. They are told apart by their owner: the original controller gives the Deployments of a Website the same
-// selector, and leaves one behind when deploymentName changes.
+// formerPods lists the ready pods of a Deployment from the API server: the informers omit pods of
+// another controller. They are identified by their owner: the original controller gives all
+// Deployments of a Website the same selector, and leaves the old one behind when deploymentName
+// changes.
 func (t *Takeover) formerPods(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, *problem.Problem) {
 	selector := metav1.FormatLabelSelector(deployment.Spec.Selector)
 	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -135,8 +134,9 @@ func (t *Takeover) formerPods(ctx context.Context, deployment *appsv1.Deployment
 	}), nil
 }
 
-// LeftBehind returns the problem that the controller before this one has made children of a Website under a former
-// deploymentName, or nil. Its Services send requests to the pods of this controller as well, at the wrong port.
+// LeftBehind returns a problem if the original controller has left children of a Website under a
+// former deploymentName, or nil. Their Services send requests to the pods of this controller as well,
+// at the wrong port.
 func (t *Takeover) LeftBehind(website *v1beta1.Website) *problem.Problem {
 	if t.unlabelled == nil {
 		return nil
@@ -158,9 +158,8 @@ func (t *Takeover) LeftBehind(website *v1beta1.Website) *problem.Problem {
 	return problem.LeftBehind(website, objects)
 }
 
-// KeepReadySeconds has a Deployment stay slow while it still has pods of the controller before this one, or has just
-// got
-// its last.
+// KeepReadySeconds keeps the minReadySeconds of a Deployment that still has pods of the original
+// controller, or has just lost the last one.
 func (t *Takeover) KeepReadySeconds(found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration) {
 	if workload.IsFormer(found.Deployment) ||
 		found.Deployment.Spec.MinReadySeconds == t.readySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut {

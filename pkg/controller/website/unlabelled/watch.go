@@ -1,6 +1,6 @@
-// Package unlabelled watches the children of Websites that lack the label on which
-// the controller's informers select: another client has removed it, or made the
-// child. Nothing of other objects is kept in memory.
+// Package unlabelled watches the children of Websites that lack the label on which the controller's
+// informers select: another client has removed it, or created the child. Other objects are not kept
+// in memory.
 package unlabelled
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
 
-// selector leaves out what the informers see.
+// selector excludes the objects of the informers.
 const selector = resources.LabelManagedBy + "!=" + resources.ManagedBy
 
 // Watch watches the metadata of objects without the label.
@@ -30,7 +30,7 @@ type Watch struct {
 	kinds     []*kind
 }
 
-// kind is the watch of one kind.
+// kind is the watch of one resource.
 type kind struct {
 	resource schema.GroupVersionResource
 	store    *watched.Store
@@ -42,13 +42,13 @@ func New(client metadata.Interface, namespace string) *Watch {
 	return &Watch{client: client, namespace: namespace}
 }
 
-// Add has a handler called with the metadata of the children of one resource. Of an
-// object that is no child it sees only the deletion.
+// Add calls a handler with the metadata of the children of one resource. For other objects, the
+// handler gets only deletions.
 func (w *Watch) Add(resource schema.GroupVersionResource, handler cache.ResourceEventHandler) {
 	w.kinds = append(w.kinds, &kind{resource: resource, store: newStore(handler)})
 }
 
-// Of returns the names of the children of a Website of one resource, in their order.
+// Of returns the names of the children of a Website of one resource, sorted.
 func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) []string {
 	var names []string
 	for _, kind := range w.kinds {
@@ -100,7 +100,7 @@ func newStore(handler cache.ResourceEventHandler) *watched.Store {
 	return watched.NewStore(handler, trim, nil, children.IndexByOwner())
 }
 
-// trim returns what identifies an object, and keeps it with its owner if it is a child.
+// trim returns the identity of an object. It keeps a child, with its owner.
 func trim(obj any) (any, bool) {
 	object, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

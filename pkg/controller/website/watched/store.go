@@ -1,5 +1,6 @@
-// Package watched keeps the objects that a reflector sees, and calls a handler. Unlike an informer it can be emptied
-// when the cluster no longer serves a kind, and sees objects that it does not keep.
+// Package watched keeps the objects that a reflector lists and watches, and calls a handler. Unlike
+// an informer it can be emptied when the cluster no longer serves a kind, and reports objects that it
+// does not keep.
 package watched
 
 import (
@@ -11,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Trim returns what is needed of an object, and whether it is kept. It may be called with what it has returned.
+// Trim returns the required fields of an object, and whether to keep it. It may be called with its
+// own result.
 type Trim func(obj any) (trimmed any, keep bool)
 
 // Store keeps the objects of one kind, by namespace and name. Only the goroutine of the reflector writes to it.
@@ -19,7 +21,7 @@ type Store struct {
 	cache.Indexer
 	handler cache.ResourceEventHandler
 	trim    Trim
-	// listed is called when all objects that exist are known. It may be nil.
+	// listed is called after the initial list. It may be nil.
 	listed func()
 	synced atomic.Bool
 }
@@ -32,13 +34,13 @@ func NewStore(handler cache.ResourceEventHandler, trim Trim, listed func(), inde
 	return &Store{Indexer: indexer, handler: handler, trim: trim, listed: listed}
 }
 
-// HasSynced reports whether all objects that exist are known.
+// HasSynced reports whether the initial list is complete.
 func (s *Store) HasSynced() bool { return s.synced.Load() }
 
-// Add takes an object that is new to the watch.
+// Add stores an object that is new to the watch.
 func (s *Store) Add(obj any) error { return s.Update(obj) }
 
-// Update takes an object that has changed.
+// Update stores an object that has changed.
 func (s *Store) Update(obj any) error {
 	trimmed, keep := s.trim(obj)
 	before, known, err := s.Get(trimmed)
@@ -61,7 +63,8 @@ func (s *Store) Update(obj any) error {
 	return nil
 }
 
-// Delete takes an object that is deleted, or no longer selected. The handler sees also one that was not kept.
+// Delete removes an object that is deleted, or no longer selected. The handler is called even if the
+// object was not kept.
 func (s *Store) Delete(obj any) error {
 	trimmed, _ := s.trim(obj)
 	if err := s.Indexer.Delete(trimmed); err != nil {
@@ -71,7 +74,7 @@ func (s *Store) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes all objects, at the start and after events were missed.
+// Replace replaces all objects, at the start and after missed events.
 func (s *Store) Replace(list []any, _ string) error {
 	missing := sets.New(s.ListKeys()...)
 	for _, obj := range list {
@@ -98,7 +101,7 @@ func (s *Store) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Clear forgets the objects of a kind that is no longer watched.
+// Clear removes all objects when their kind is no longer watched.
 func (s *Store) Clear() {
 	s.synced.Store(false)
 	for _, obj := range s.List() {

@@ -12,21 +12,22 @@ import (
 type Branches struct {
 	// ID identifies the repository and the patterns.
 	ID string
-	// Since is when they were first listed as they are, or zero before that.
+	// Since is the time at which the current list was first observed, or zero if unknown.
 	Since time.Time
-	// List is in the order of the names, and has only the first if More is true.
+	// List is sorted by name, and truncated if More is true.
 	List []Branch
 	More bool
-	// Head is the branch of the remote's HEAD, if that was asked for.
+	// Head is the branch of the remote's HEAD, if it was requested.
 	Head string
-	// Failure is why the last listing has failed, one of Failures, or empty. The list is then that of before.
+	// Failure is the reason of the last failed listing, one of Failures, or empty. The previous list
+	// is kept.
 	Failure git.Reason
 }
 
 // Branch is a branch and its last commit.
 type Branch struct{ Name, Commit string }
 
-// Equal reports whether nothing is different. Both may be nil.
+// Equal reports whether two lists are equal. Both may be nil.
 func (b *Branches) Equal(other *Branches) bool {
 	if b == nil || other == nil {
 		return b == other
@@ -45,7 +46,7 @@ func (b *Branches) Find(name string) (Branch, bool) {
 	return b.List[at], true
 }
 
-// Knows reports whether it is known if there is a branch of this name that matches.
+// Knows reports whether the list shows if a branch of this name exists.
 func (b *Branches) Knows(name string) bool {
 	return !b.More || len(b.List) > 0 && name <= b.List[len(b.List)-1].Name
 }

@@ -16,10 +16,9 @@ func DeploymentCondition(deployment *appsv1.Deployment,
 	return nil
 }
 
-// Availability is what the status of a Deployment says about its pods.
+// Availability summarizes the pods in the status of a Deployment.
 type Availability struct {
-	// RolledOut is true when all pods are up to date and available, and there are
-	// no others.
+	// RolledOut is true when all pods are up to date and available, and there are no others.
 	RolledOut bool
 	// Enough is true when at most one pod is unavailable, and one is available.
 	Enough bool

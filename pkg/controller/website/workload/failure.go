@@ -5,12 +5,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Failure is how conditions report that a repository cannot be fetched, or a commit of it not published.
+// Failure is the report of a repository that cannot be fetched, or of a commit that cannot be
+// published.
 type Failure struct {
 	// Condition is the reason of the condition Synced.
 	Condition string
-	// ByUser is true if only a user can resolve it, by changing the Website or what it refers to. The others may
-	// resolve themselves: a Secret or ConfigMap follows, or the host is reachable again.
+	// ByUser is true if only a user can resolve it, by changing the Website or an object that it
+	// refers to. The others may resolve themselves: a Secret or ConfigMap is updated, or the host is
+	// reachable again.
 	ByUser bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
-// TestFailures: each reason that the package git exports is reported as something.
+// TestFailures: each reason of the package git has an entry in Failures.
 func TestFailures(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "agent", "git", "reasons.go")
 	parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

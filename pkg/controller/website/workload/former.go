@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// formerPort is where nginx listens in pods of the controller before this one.
+// formerPort is the port of nginx in pods of the original controller.
 const formerPort = 80
 
 // FormerRevisions returns the revisions of pods.
@@ -26,9 +26,9 @@ func FormerRevisions(pods []corev1.Pod) sets.Set[string] {
 	return revisions
 }
 
-// FormerService builds the Service of a Website over pods of one revision, which another
-// controller has made: those that replace them match its selector otherwise before they
-// can answer at the port of these.
+// FormerService builds the Service of a Website for pods of one revision of another controller.
+// Otherwise the replacements would match its selector before they can answer on the port of these
+// pods.
 func FormerService(website *v1beta1.Website, existing *corev1.Service,
 	revision string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
@@ -39,8 +39,8 @@ func FormerService(website *v1beta1.Website, existing *corev1.Service,
 	return desired
 }
 
-// keepUnnamed leaves the port of a Service without a name: a node forgets where requests
-// go when the name changes, until it learns the endpoints of the new one.
+// keepUnnamed leaves the port of a Service without a name: if the name changes, a node drops the
+// endpoints until it receives those with the new one.
 func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.Service) {
 	if existing == nil || len(existing.Spec.Ports) != 1 {
 		return
@@ -51,8 +51,8 @@ func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.S
 	}
 }
 
-// IsFormer reports whether a pod template is that of the controller before this one, which
-// ran git-sync as an ordinary container. There need not be a Deployment.
+// IsFormer reports whether a Deployment has the pod template of the original controller, which ran
+// git-sync as an ordinary container. The Deployment may be nil.
 func IsFormer(deployment *appsv1.Deployment) bool {
 	return deployment != nil && slices.ContainsFunc(deployment.Spec.Template.Spec.Containers,
 		func(container corev1.Container) bool {

@@ -15,16 +15,15 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// WebsiteOf returns the Website that the labels of a pod or ReplicaSet name. That is no
-// proof: see BelongsTo.
+// WebsiteOf returns the Website in the labels of a pod or ReplicaSet. The labels prove nothing: see
+// BelongsTo.
 func WebsiteOf(object metav1.Object) cache.ObjectName {
 	return cache.NewObjectName(object.GetNamespace(), object.GetLabels()[resources.LabelController])
 }
 
-// BelongsTo reports whether a pod belongs to a Deployment of this name rather
-// than to another workload with the same labels. The name of its ReplicaSet says
-// so: it is made of that of the Deployment and a hash that the pod carries as a
-// label.
+// BelongsTo reports whether a pod belongs to a Deployment of this name rather than to another
+// workload with the same labels. It checks the name of its ReplicaSet, which consists of the name of
+// the Deployment and a hash that the pod carries as a label.
 func BelongsTo(pod *corev1.Pod, deploymentName string) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind != "ReplicaSet" {
@@ -46,13 +45,13 @@ func CanAnswer(pod *corev1.Pod) bool {
 	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
 }
 
-// HasEnded reports whether no container of a pod runs or will run again: the
-// kubelet has evicted it, or its node has gone.
+// HasEnded reports whether no container of a pod runs or will run again: the kubelet has evicted it,
+// or its node is gone.
 func HasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// EndTime returns when a pod has ended: that was its last transition.
+// EndTime returns the time at which a pod ended, its last transition.
 func EndTime(pod *corev1.Pod) time.Time {
 	var end time.Time
 	for _, condition := range pod.Status.Conditions {
@@ -81,8 +80,8 @@ func PodCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-// HasPort reports whether requests to a target port of a Service can reach a pod. A
-// number needs no container that declares it.
+// HasPort reports whether requests to a target port of a Service can reach a pod. A numeric port need
+// not be declared by a container.
 func HasPort(pod *corev1.Pod, target intstr.IntOrString) bool {
 	if target.Type == intstr.Int {
 		return true

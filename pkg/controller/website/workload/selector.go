@@ -12,9 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// DeploymentSelector returns the selector for the Deployment of a Website. It is
-// immutable, so an existing Deployment keeps one that selects the pods of the Website.
-// There need not be a Deployment yet.
+// DeploymentSelector returns the selector for the Deployment of a Website. It is immutable, so an
+// existing Deployment keeps a selector that selects the pods of the Website. existing may be nil.
 func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) map[string]string {
 	if existing != nil && selects(existing.Spec.Selector, resources.PodLabels(website)) {
 		return existing.Spec.Selector.MatchLabels
@@ -22,8 +21,8 @@ func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) m
 	return resources.PodSelector(website)
 }
 
-// selects reports whether a selector of labels alone selects pods with these labels, and none of other Websites: the
-// Service has the same selector until a pod is ready.
+// selects reports whether a selector without expressions selects pods with these labels, and no pods
+// of other Websites: the Service has the same selector until a pod is ready.
 func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
 	if selector == nil || len(selector.MatchExpressions) > 0 ||
 		selector.MatchLabels[resources.LabelDeployment] == "" && selector.MatchLabels[resources.LabelController] == "" {
@@ -38,10 +37,9 @@ func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
 }
 
 // ServingPodSelector returns labels that all ready pods of a Deployment have, with
-// resources.LabelDeployment as soon as each carries it. The ready pods are those
-// that this controller made, in any version, so they have the named port of
-// resources.Service. Without any, the selector of the Deployment decides: it is nil
-// if pods of before the label, or of another controller, may still serve.
+// resources.LabelDeployment as soon as each carries it. Any version of this controller made the ready
+// pods, so they have the named port of resources.Service. Without ready pods, the selector of the
+// Deployment decides: it is nil if pods without the label, or of another controller, may still serve.
 func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment,
 	ready []*corev1.Pod) map[string]string {
 	exact, name := resources.PodSelector(website), resources.DeploymentName(website)
@@ -59,9 +57,8 @@ func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment,
 	return exact
 }
 
-// Service builds the Service of a Website over pods with these labels. If they are
-// not known, an existing Service keeps sending requests to the pods and the port
-// that it does.
+// Service builds the Service of a Website for pods with these labels. If they are nil, an existing
+// Service keeps its pods and port.
 func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *corev1.Service,
 	podSelector map[string]string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
@@ -82,8 +79,8 @@ func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *
 	return desired
 }
 
-// PodDisruptionBudget builds the PodDisruptionBudget of a Website over pods with
-// these labels. If they are not known, an existing one keeps its selector.
+// PodDisruptionBudget builds the PodDisruptionBudget of a Website for pods with these labels. If they
+// are nil, an existing one keeps its selector.
 func PodDisruptionBudget(
 	website *v1beta1.Website, deployment *appsv1.Deployment, existing *policyv1.PodDisruptionBudget,
 	podSelector map[string]string,

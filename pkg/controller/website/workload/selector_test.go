@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestPodSelectors: the children of a Website follow its pods from a selector of
-// before to the exact one, and a Deployment keeps its own.
+// TestPodSelectors: the children of a Website follow its pods from a former selector to the exact
+// one, and a Deployment keeps its own.
 func TestPodSelectors(t *testing.T) {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia"},
@@ -22,7 +22,7 @@ func TestPodSelectors(t *testing.T) {
 	}
 	legacy := map[string]string{"app": "website-nginx", "controller": "kubia"}
 	exact := map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}
-	// Of an earlier version of this controller.
+	// An earlier version of this controller set these labels.
 	former := map[string]string{"app": "website-nginx", "controller": "kubia",
 		"mycontroller.nevermosby.io/deployment": "kubia-website"}
 	other := map[string]string{"app": "nginx"}
@@ -34,8 +34,8 @@ func TestPodSelectors(t *testing.T) {
 		return pods
 	}
 	for name, test := range map[string]struct {
-		// deployment is the selector of the Deployment, service that of a Service
-		// with the target port, if there is one.
+		// deployment is the selector of the Deployment, service the selector of a Service with the
+		// target port, if there is one.
 		deployment, service map[string]string
 		targetPort          intstr.IntOrString
 		ready               []*corev1.Pod

@@ -7,7 +7,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
-// Warnings are the messages of all warnings of the agent.
+// Warnings maps all warnings of the agent to messages.
 var Warnings = map[release.Warning]string{
 	release.WarningIndexMissing: "the path / is not found, as the published directory has no file of the name " +
 		"spec.serving.index: push one, or correct spec.source.path",
@@ -19,7 +19,7 @@ var Warnings = map[release.Warning]string{
 		"spec.source.git.submodules",
 }
 
-// KnownWarnings returns those of some warnings that have a message, once each, separated by spaces.
+// KnownWarnings returns the warnings with a message, each once, separated by spaces.
 func KnownWarnings(warnings []release.Warning) string {
 	var known []string
 	for warning := range Warnings {
