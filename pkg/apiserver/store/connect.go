@@ -141,21 +141,7 @@ func (d dialer) client(endpoints ...string) (*clientv3.Client, error) {
 // etcd to be reachable, and it reconnects within a second.
 func (g *Guard) Client() (*kubernetes.Client, error) {
 	d := g.dialer
-	members := &hungMembers{conns: map[string]*memberConn{}}
-	connect := g.connect
-	// A single etcd may be slow: there is no other to ask.
-	if len(d.transport.ServerList) > 1 {
-		connect = func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := g.connect(ctx, address)
-			if err != nil {
-				return nil, err
-			}
-			return members.add(conn), nil
-		}
-	}
-	client, err := kubernetes.New(d.configuration(d.transport.ServerList,
-		grpc.WithContextDialer(connect),
-		grpc.WithStatsHandler(members),
+	options := []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(g.unary, g.direct),
 		grpc.WithChainStreamInterceptor(g.stream),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
@@ -163,7 +149,16 @@ func (g *Guard) Client() (*kubernetes.Client, error) {
 			otelgrpc.WithPropagators(tracing.Propagators()),
 			otelgrpc.WithTracerProvider(d.transport.TracerProvider),
 		)),
-	))
+	}
+	connect := g.connect
+	// A single etcd may be slow: there is no other to ask.
+	if len(d.transport.ServerList) > 1 {
+		members := &hungMembers{conns: map[string]*memberConn{}}
+		connect = members.dial(g.connect)
+		options = append(options, grpc.WithStatsHandler(members))
+	}
+	client, err := kubernetes.New(d.configuration(d.transport.ServerList,
+		append(options, grpc.WithContextDialer(connect))...))
 	if err != nil {
 		return nil, fmt.Errorf("making a client of etcd at %v: %w", d.transport.ServerList, err)
 	}

@@ -32,13 +32,21 @@ type memberConn struct {
 	heard   atomic.Int64
 }
 
-func (h *hungMembers) add(conn net.Conn) net.Conn {
-	c := &memberConn{Conn: conn, members: h}
-	c.hear()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.conns[conn.LocalAddr().String()] = c
-	return c
+// dial returns a dialer of noted connections.
+func (h *hungMembers) dial(connect func(context.Context, string) (net.Conn, error)) func(context.Context,
+	string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := connect(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		c := &memberConn{Conn: conn, members: h}
+		c.hear()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.conns[conn.LocalAddr().String()] = c
+		return c, nil
+	}
 }
 
 func (h *hungMembers) conn(local net.Addr) *memberConn {
