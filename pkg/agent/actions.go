@@ -13,8 +13,12 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
-// releaseTimeout limits the time for making a release.
-const releaseTimeout = 5 * time.Minute
+const (
+	// releaseTimeout limits the time for making a release.
+	releaseTimeout = 5 * time.Minute
+	// earlierTimeout limits how long the first release waits for files of earlier commits.
+	earlierTimeout = 10 * time.Second
+)
 
 // start carries out an action. A slow one runs in a goroutine, which posts its result.
 func (a *Agent) start(ctx context.Context, next action) {
@@ -100,7 +104,21 @@ func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 			"or nowhere",
 			"commit", commit, "links", made.RefusedLinks)
 	}
+	if err == nil && len(a.list(ctx)) == 1 {
+		a.keepEarlier(ctx)
+	}
 	return releaseMade{err}
+}
+
+// keepEarlier fetches the hashed files that a pod with earlier releases keeps: pages that other pods served still load
+// them.
+func (a *Agent) keepEarlier(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, earlierTimeout)
+	defer cancel()
+	err := a.repository.Earlier(ctx, a.tree, a.Releases.Keep-1, release.IsHashed, a.Releases.KeepEarlier)
+	if err != nil {
+		klog.FromContext(ctx).Info("Files of earlier commits are not kept", "err", err)
+	}
 }
 
 func (a *Agent) compact(ctx context.Context) event {

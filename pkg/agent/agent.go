@@ -67,6 +67,8 @@ type repository interface {
 	Fetch(ctx context.Context, ref string) (*git.Tree, error)
 	Checkout(ctx context.Context, tree *git.Tree) error
 	Message(ctx context.Context, tree *git.Tree) (author, subject string, err error)
+	Earlier(ctx context.Context, tree *git.Tree, count int, match func(name string) bool,
+		use func(dir string) error) error
 	Compact(ctx context.Context) error
 	Check(ctx context.Context) error
 	Branches(ctx context.Context, match func(branch string) bool) (git.Branches, error)

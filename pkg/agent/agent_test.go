@@ -67,6 +67,21 @@ func (r *remote) Message(_ context.Context, tree *git.Tree) (author, subject str
 	return "an author", "commit " + tree.Commit[:1], nil
 }
 
+func (r *remote) Earlier(_ context.Context, _ *git.Tree, _ int, match func(string) bool,
+	use func(string) error) error {
+	dir := r.worktree + ".earlier"
+	for _, name := range []string{"app.3f2a91bc.js", "app.js"} {
+		if !match(name) {
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "public"), 0o755),
+			os.WriteFile(filepath.Join(dir, "public", name), nil, 0o644)); err != nil {
+			return err
+		}
+	}
+	return use(dir)
+}
+
 func (r *remote) Compact(context.Context) error { return nil }
 func (r *remote) Check(context.Context) error   { return nil }
 func (r *remote) Worktree() string              { return r.worktree }
@@ -168,6 +183,21 @@ func (a *Agent) ask(t *testing.T, parameters ...string) Status {
 }
 
 const long = "10m"
+
+// TestKeepsEarlierAssets: the first release of a pod has the hashed files of commits before it, and so have later ones.
+func TestKeepsEarlierAssets(t *testing.T) {
+	a, r := startAgent(t)
+	for _, letter := range []string{"a", "b"} {
+		r.push(letter)
+		a.ask(t, requests.ParameterSync, letter, requests.ParameterWait, long)
+		a.serves(t, letter)
+		assets := filepath.Join(a.Releases.Dir, "assets", commit(letter), "public")
+		entries, err := os.ReadDir(assets)
+		if err != nil || len(entries) != 1 || entries[0].Name() != "app.3f2a91bc.js" {
+			t.Errorf("commit %s has the assets %v, %v", letter, entries, err)
+		}
+	}
+}
 
 // TestPublishes: what is pushed is served, and each change is answered to a request that waits for it.
 func TestPublishes(t *testing.T) {

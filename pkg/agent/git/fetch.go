@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,7 +174,7 @@ func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error
 	isHash := requests.IsCommit(ref)
 	switch {
 	case !r.full:
-		args = append(args, "--depth=1")
+		args = append(args, fmt.Sprintf("--depth=%d", max(r.depth, 1)))
 		if r.isPartial() {
 			args = append(args, "--filter=blob:none")
 		}
@@ -194,7 +195,9 @@ func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error
 }
 
 // isPartial reports whether only the files that are needed are fetched.
-func (r *Repository) isPartial() bool { return r.Path != "" && !r.unfiltered && !r.full }
+func (r *Repository) isPartial() bool {
+	return (r.Path != "" || r.depth > 1) && !r.unfiltered && !r.full
+}
 
 // fetchArguments begin each fetch.
 var fetchArguments = []string{

@@ -76,6 +76,8 @@ type Repository struct {
 	// answered that it has no shallow fetches, or no partial ones.
 	format           string
 	full, unfiltered bool
+	// depth is the number of commits to fetch, without their files if there are several; 0: one.
+	depth int
 	// unknown is how many fetches in a row have failed for an unknown reason.
 	unknown int
 	// checkedOut is the state of the worktree, or nil if that is not complete.
@@ -131,7 +133,7 @@ func (r *Repository) begin(ctx context.Context) (context.Context, func(), error)
 // prepare makes the repository unless it exists, and removes leftovers of a killed git. No other git works in it: each
 // ends with its operation.
 func (r *Repository) prepare(ctx context.Context) error {
-	if err := emptyDirectory(r.path(homeDir)); err != nil {
+	if err := errors.Join(emptyDirectory(r.path(homeDir)), os.RemoveAll(r.path(earlierDir))); err != nil {
 		return onDisk(err)
 	}
 	if _, err := os.Stat(r.path(repositoryDir, "HEAD")); err == nil {

@@ -57,9 +57,12 @@ func (s *Store) keepAssets(commit string) error {
 		if other == commit {
 			continue
 		}
-		if err := s.keepAssetsOf(other, commit, temporary); err != nil {
+		if err := s.keepAssetsOf(s.Path(other), commit, temporary); err != nil {
 			return fmt.Errorf("keeping assets of commit %s: %w", other, err)
 		}
+	}
+	if err := s.keepAssetsOf(s.path(earlierDir), commit, temporary); err != nil {
+		return fmt.Errorf("keeping assets of earlier commits: %w", err)
 	}
 	kept := s.path(assetsDir, commit)
 	if err := s.remove(kept); err != nil {
@@ -71,9 +74,17 @@ func (s *Store) keepAssets(commit string) error {
 	return nil
 }
 
-func (s *Store) keepAssetsOf(other, commit, target string) error {
+// KeepEarlier takes a directory with hashed files of commits before the first release.
+func (s *Store) KeepEarlier(dir string) error {
+	if err := errors.Join(s.remove(s.path(earlierDir)), os.Rename(dir, s.path(earlierDir))); err != nil {
+		return fmt.Errorf("keeping assets of earlier commits: %w", err)
+	}
+	return nil
+}
+
+// keepAssetsOf links the hashed files of a release that the release of a commit lacks into a directory.
+func (s *Store) keepAssetsOf(release, commit, target string) error {
 	// The published directory may be a hidden one.
-	release := s.Path(other)
 	root := filepath.Join(release, filepath.FromSlash(s.Published))
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if path == root && errors.Is(err, fs.ErrNotExist) {

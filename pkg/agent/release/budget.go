@@ -78,7 +78,8 @@ func (s *Store) Collect(pinned string) error {
 			return nil
 		}
 		// What is kept of it for pages that were loaded before takes as much.
-		if err := errors.Join(s.drop(commits[len(commits)-1]), s.dropLastAssets()); err != nil {
+		err = errors.Join(s.drop(commits[len(commits)-1]), s.remove(s.path(earlierDir)), s.dropLastAssets())
+		if err != nil {
 			return err
 		}
 		commits = commits[:len(commits)-1]
@@ -103,7 +104,7 @@ func (s *Store) Retain(kept []string) error {
 			errs = append(errs, s.drop(commit))
 		}
 	}
-	return errors.Join(append(errs, s.dropLastAssets())...)
+	return errors.Join(append(errs, s.remove(s.path(earlierDir)), s.dropLastAssets())...)
 }
 
 // drop removes a release and the assets next to it.

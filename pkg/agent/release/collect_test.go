@@ -3,6 +3,8 @@ package release
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +77,37 @@ func TestBudgetCountsFilesOnce(t *testing.T) {
 	}
 	if after, err := usage(s.Volume); err != nil || after.bytes-before.bytes > int64(len(large))/2 {
 		t.Errorf("the release takes %d bytes, %v: its files are those of the worktree", after.bytes-before.bytes, err)
+	}
+}
+
+// TestEarlierAssets: hashed files of commits before the first release are next to each release that lacks them, until
+// the volume is full.
+func TestEarlierAssets(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Published = "public"
+	earlier := r.commit(map[string]string{"public/app.3f2a91bc.js": "1", "public/app.4f2a91bc.js": "1", "public/a.js": "1",
+		".gitattributes": "", "app.5f2a91bc.js": "1"})
+	if err := s.KeepEarlier(earlier.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(t, r, map[string]string{"public/app.4f2a91bc.js": "2"})
+	commit, _ := s.publish(t, r, map[string]string{"public/app.6f2a91bc.js": "2"})
+	want := map[string]string{"public/app.3f2a91bc.js": "1", "public/app.4f2a91bc.js": "2"}
+	if got := files(t, s.path(assetsDir, commit)); !maps.Equal(got, want) {
+		t.Errorf("%q are kept, want %q", got, want)
+	}
+	s.Budget = 1
+	if err := s.Collect(""); err != nil {
+		t.Fatal(err)
+	}
+	// The worktree has the other one.
+	delete(want, "public/app.3f2a91bc.js")
+	if got := files(t, s.path(assetsDir, commit)); !maps.Equal(got, want) {
+		t.Errorf("%q are kept on a full volume, want %q", got, want)
+	}
+	if _, err := os.Stat(s.path(earlierDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the files of earlier commits are there: %v", err)
 	}
 }
 

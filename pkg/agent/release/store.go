@@ -25,6 +25,8 @@ const (
 	// assetsDir has a directory for each release with the files of earlier releases that
 	// it lacks and whose names contain a hash of their content.
 	assetsDir = "assets"
+	// earlierDir has such files of commits before the first release.
+	earlierDir = "earlier"
 	// currentLink names the release to serve.
 	currentLink = "current"
 	// unfinished is the prefix of names of what is being made or removed.
@@ -144,7 +146,7 @@ func (s *Store) Prepare(commit string) error {
 		return nil
 	}
 	// Each is added in one step, to a directory that is being served.
-	if err := s.keepAssetsOf(commit, current, s.path(assetsDir, current)); err != nil {
+	if err := s.keepAssetsOf(s.Path(commit), current, s.path(assetsDir, current)); err != nil {
 		return fmt.Errorf("adding assets of commit %s: %w", commit, err)
 	}
 	return nil
