@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -261,6 +265,41 @@ func TestThrottlingHost(t *testing.T) {
 			p.shows("three")
 			if took := time.Since(begin); took > 3*period {
 				t.Errorf("the next commit is served after %s", took)
+			}
+		})
+	}
+}
+
+// TestNewPodKeepsAssets: the first release of a pod has the hashed files of the commits before it, and is served without
+// them if the server does not send them.
+func TestNewPodKeepsAssets(t *testing.T) {
+	t.Parallel()
+	deep := func(w http.ResponseWriter, request *http.Request, git http.Handler) {
+		body, err := io.ReadAll(request.Body)
+		if err == nil && bytes.Contains(body, []byte("deepen 5")) {
+			http.Error(w, "failed", http.StatusInternalServerError)
+			return
+		}
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		git.ServeHTTP(w, request)
+	}
+	for name, test := range map[string]struct {
+		fault fault
+		want  int
+	}{"sent": {nil, 4}, "not sent": {deep, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			var commit string
+			for i := range 7 {
+				commit = r.push(fmt.Sprint(i), files{fmt.Sprintf("app.%df2a91bc.js", i): "x", "app.js": "x"})
+			}
+			r.set(test.fault)
+			p := startPod(t, r)
+			p.shows("6")
+			kept, err := filepath.Glob(p.path("volume/site/assets/" + commit + "/*"))
+			if err != nil || len(kept) != test.want {
+				t.Errorf("%q are kept, %v, want %d files", kept, err, test.want)
 			}
 		})
 	}
