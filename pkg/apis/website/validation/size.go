@@ -62,20 +62,23 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 			errs = append(errs, err)
 		}
 	}
+	storedSize := func(w *website.Website) int {
+		stored := *w
+		stored.Status = website.WebsiteStatus{}
+		return EncodedSize(&stored)
+	}
 	check("the Website, with the managed fields of all its field managers,", MaxBytes, addedBytes,
-		field.NewPath("metadata"), func(w *website.Website) int {
-			stored := *w
-			stored.Status = website.WebsiteStatus{}
-			return EncodedSize(&stored)
-		})
-	check("labels, finalizers and ownerReferences as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("metadata"),
-		func(w *website.Website) int {
-			return jsonSize(w.Labels) + jsonSize(w.Finalizers) + jsonSize(w.OwnerReferences)
-		})
-	check("scheduling and resources as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("spec"),
-		func(w *website.Website) int {
-			return jsonSize(w.Spec.Scheduling) + jsonSize(w.Spec.Resources)
-		})
+		field.NewPath("metadata"), storedSize)
+	if maxGrowth*storedSize(w) > maxSmallPartsBytes {
+		check("labels, finalizers and ownerReferences as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("metadata"),
+			func(w *website.Website) int {
+				return jsonSize(w.Labels) + jsonSize(w.Finalizers) + jsonSize(w.OwnerReferences)
+			})
+		check("scheduling and resources as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("spec"),
+			func(w *website.Website) int {
+				return jsonSize(w.Spec.Scheduling) + jsonSize(w.Spec.Resources)
+			})
+	}
 	count := func(limit, added int, path *field.Path, number func(*website.Website) int) {
 		if n := number(w); n > limit && (old == nil || n > number(old)+added) {
 			errs = append(errs, field.TooMany(path, n, limit))
@@ -94,6 +97,9 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 
 // validateSize checks the size of spec against old's, which is nil on creation.
 func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
+	if maxGrowth*countedSpec(spec).Size() <= maxSpecBytes {
+		return nil
+	}
 	parts := func(spec *website.WebsiteSpec) (int, []part) {
 		counted := countedSpec(spec)
 		return jsonSize(counted), []part{
@@ -143,7 +149,8 @@ func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) fi
 	return validateParts("the status", MaxStatusBytes, status, old, path, parts)
 }
 
-// maxGrowth is an upper bound of the ratio between the sizes of a status as JSON and as protobuf.
+// maxGrowth is an upper bound of the ratio between the sizes of a spec or status as JSON and as protobuf. Sizes below
+// a limit by that much need no JSON, which takes longer to encode than all else in validation.
 const maxGrowth = 16
 
 // StatusFits reports whether a status is within MaxStatusBytes. Most are far below: encoding each as JSON would

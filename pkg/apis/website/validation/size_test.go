@@ -2,11 +2,13 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -182,8 +184,7 @@ func TestLargerStoredWebsites(t *testing.T) {
 	}
 }
 
-// TestMaxGrowth: the status with the highest ratio of JSON to protobuf stays below the bound
-// of StatusFits.
+// TestMaxGrowth: the status, the spec and the metadata with the highest ratio of JSON to protobuf stay below the bound.
 func TestMaxGrowth(t *testing.T) {
 	zero := metav1.Time{}
 	for name, status := range map[string]v1beta1.WebsiteStatus{
@@ -198,6 +199,22 @@ func TestMaxGrowth(t *testing.T) {
 		"characters":    {URLs: []string{strings.Repeat("\x01", 1000)}},
 	} {
 		if size, assumed := StatusSize(&status), maxGrowth*status.Size(); size > assumed {
+			t.Errorf("%s: %d bytes as JSON, %d are assumed", name, size, assumed)
+		}
+	}
+	type sized interface{ Size() int }
+	for name, part := range map[string]sized{
+		"redirects":   &v1beta1.WebsiteServing{Redirects: make([]v1beta1.Redirect, 100)},
+		"headers":     &v1beta1.WebsiteServing{Headers: make([]v1beta1.ResponseHeader, 100)},
+		"tolerations": &v1beta1.WebsiteScheduling{Tolerations: make([]corev1.Toleration, 100)},
+		"seconds": &v1beta1.WebsiteScheduling{Tolerations: slices.Repeat(
+			[]corev1.Toleration{{TolerationSeconds: ptr.To[int64](1)}}, 100)},
+		"characters": &v1beta1.WebsiteServing{Index: strings.Repeat("\x01", 1000)},
+		"owners":     &metav1.ObjectMeta{OwnerReferences: make([]metav1.OwnerReference, 100)},
+		"controllers": &metav1.ObjectMeta{OwnerReferences: slices.Repeat(
+			[]metav1.OwnerReference{{Controller: ptr.To(false), BlockOwnerDeletion: ptr.To(false)}}, 100)},
+	} {
+		if size, assumed := jsonSize(part), maxGrowth*part.Size(); size > assumed {
 			t.Errorf("%s: %d bytes as JSON, %d are assumed", name, size, assumed)
 		}
 	}
