@@ -26,8 +26,8 @@ func (c routedChildren) Hosts() []string {
 	return slices.Compact(hosts)
 }
 
-// Accept reports whether the controller of a Gateway or an Ingress routes a host by the
-// children: all of them that have it.
+// Accept reports whether the controller of a Gateway or an Ingress has accepted all children that
+// route a host.
 func (c routedChildren) Accept(host string) bool {
 	routed := false
 	for _, route := range c.HTTPRoutes {

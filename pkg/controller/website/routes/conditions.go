@@ -14,14 +14,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// expectation is a condition that a controller of Gateways sets on what it is about.
+// expectation is a condition that a controller of Gateways sets, and the obstacle if it is missing.
 type expectation struct {
 	condition string
 	want      metav1.ConditionStatus
 	reason    string
 }
 
-// What is expected of each kind, in the order in which one depends on the other.
+// The expected conditions of each kind, in the order of their dependencies.
 var (
 	ofGateway = []expectation{
 		{string(gatewayv1.GatewayConditionAccepted), metav1.ConditionTrue, v1beta1.WebsiteReasonGatewayNotProgrammed},
@@ -41,8 +41,8 @@ var (
 	}
 )
 
-// obstacleOf returns what the conditions of Gateways and of the children of a Website say
-// against requests reaching the site, or nil. What is wrong comes before what is pending.
+// obstacleOf returns the obstacle for requests to the site, according to the conditions of Gateways
+// and of the children of a Website, or nil. Failures come before pending conditions.
 func obstacleOf(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet,
 	routes []*gatewayv1.HTTPRoute) *status.Obstacle {
 	var pending *status.Obstacle
@@ -70,7 +70,7 @@ func gatewayObstacles(gateways []*gatewayv1.Gateway) []*status.Obstacle {
 func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
 	var found []*status.Obstacle
 	for _, set := range sets {
-		// Listeners first: what is wrong with them is why the set is not accepted.
+		// Listeners first: their failure is the reason why the set is not accepted.
 		for _, listener := range set.Status.Listeners {
 			what := fmt.Sprintf("listener %q of ListenerSet %q", listener.Name, set.Name)
 			found = append(found, obstacle(what, set.Generation, listener.Conditions, ofListener))
@@ -101,17 +101,17 @@ func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
 	return found
 }
 
-// isSameParent reports whether two references of a route are to the same Gateway or ListenerSet. What was reported of
-// others stays if their controller is gone: only that removes it.
+// isSameParent reports whether two references of a route are to the same Gateway or ListenerSet. The
+// status entries of other parents stay if their controller is gone: nothing else removes them.
 func isSameParent(route *gatewayv1.HTTPRoute, ref, parent gatewayv1.ParentReference) bool {
 	return ref.Name == parent.Name && ptr.Deref(ref.Kind, "Gateway") == ptr.Deref(parent.Kind, "Gateway") &&
 		ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace,
 			gatewayv1.Namespace(route.Namespace))
 }
 
-// obstacle returns the first expectation that conditions do not meet, or nil. A condition
-// about an earlier generation, or without a definite status, is pending. That there is no
-// conflict need not be said.
+// obstacle returns the first expectation that conditions do not meet, or nil. A condition about an
+// earlier generation, or without a definite status, is pending. A missing condition about conflicts
+// is ignored.
 func obstacle(what string, generation int64, conditions []metav1.Condition, expected []expectation) *status.Obstacle {
 	for _, e := range expected {
 		condition := meta.FindStatusCondition(conditions, e.condition)
@@ -132,8 +132,8 @@ func obstacle(what string, generation int64, conditions []metav1.Condition, expe
 	return nil
 }
 
-// ingressObstacle returns what the status of an Ingress says against requests reaching the
-// site, or nil. Its controller reports an address, and nothing else.
+// ingressObstacle returns the obstacle for requests to the site, according to the status of an
+// Ingress, or nil. The status has only an address.
 func ingressObstacle(ingress *networkingv1.Ingress) *status.Obstacle {
 	switch {
 	case len(ingress.Status.LoadBalancer.Ingress) > 0:

@@ -31,7 +31,8 @@ func TestObstacle(t *testing.T) {
 	old[0].ObservedGeneration = 1
 	tests := map[string]struct {
 		gateway, set, listener, route []metav1.Condition
-		// noParents leaves the status of the route empty, and formerParent adds what a controller that is gone has left.
+		// noParents leaves the status of the route empty, and formerParent adds an entry of a
+		// controller that is gone.
 		noParents, formerParent bool
 		reason, message         string
 		pending                 bool

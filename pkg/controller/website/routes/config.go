@@ -18,44 +18,45 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 )
 
-// Config is what hosts are routed with.
+// Config configures Routes.
 type Config struct {
-	// Watch is what is watched of the cluster, with clients of its own.
+	// Watch configures the watches, which have clients of their own.
 	Watch WatchConfig
 	// Gateway writes the children of Gateway API.
 	Gateway gatewayclient.Interface
-	// Defaults are for Websites that say nothing.
+	// Defaults are for Websites that name neither a Gateway nor an Ingress class.
 	Defaults Defaults
-	// Resolver and Dial are for the requests to hosts. Default: those of the process.
+	// Resolver and Dial are for the requests to hosts. Default: the resolver and the dialer of the
+	// process.
 	Resolver routeprobe.Resolver
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// WatchConfig is what is watched of the cluster.
+// WatchConfig configures the watches of routes and Gateways.
 type WatchConfig struct {
-	// Discovery, Gateway and Kube read.
+	// Discovery, Gateway and Kube are read-only clients.
 	Discovery discovery.DiscoveryInterfaceWithContext
 	Gateway   gatewayclient.Interface
 	Kube      kubernetes.Interface
-	// Namespace is that of the Websites; metav1.NamespaceAll for all.
+	// Namespace is the namespace of the Websites; metav1.NamespaceAll for all.
 	Namespace string
-	// GatewayNamespaces are those of Gateways, besides Namespace.
+	// GatewayNamespaces are the namespaces of Gateways, besides Namespace.
 	GatewayNamespaces []string
-	// Clock gives the times of discovery. Default: that of the controller.
+	// Clock is for the discovery interval. Default: the clock of the controller.
 	Clock clock.WithTicker
-	// DiscoveryPeriod is the discovery interval. Default: 30 seconds; tests wait for less.
+	// DiscoveryPeriod is the discovery interval. Default: 30 seconds; tests use a shorter one.
 	DiscoveryPeriod time.Duration
 }
 
-// Defaults is what the flags say about the routing of hosts.
+// Defaults has the flags for the routing of hosts.
 type Defaults struct {
 	// Gateway routes the hosts of Websites that name nothing else. The zero value: none.
 	Gateway cache.ObjectName
-	// IngressClass does so where there is no Gateway; empty for the default of the cluster.
+	// IngressClass is for Websites without a Gateway; empty for the default class of the cluster.
 	IngressClass string
 }
 
-// Controller is what routes have of the controller.
+// Controller connects Routes with the controller.
 type Controller struct {
 	// Websites is the cache of all Websites, with Indexers.
 	Websites cache.Indexer
@@ -69,7 +70,7 @@ type Controller struct {
 	EnqueueOwner func(child metav1.Object, p queue.Priority)
 }
 
-// Routes keeps the routes of the hosts of Websites.
+// Routes reconciles the routes of the hosts of Websites.
 type Routes struct {
 	router   *router
 	prober   *routeprobe.Prober
@@ -104,7 +105,7 @@ func New(config Config, of Controller) *Routes {
 // Stores returns the caches of the children.
 func (r *Routes) Stores() children.RouteStores { return r.router.stores() }
 
-// Forget drops what is known of a Website that is gone. Routes may be nil.
+// Forget drops the state of a Website that is gone. Routes may be nil.
 func (r *Routes) Forget(key cache.ObjectName) {
 	if r != nil {
 		r.prober.Forget(key)

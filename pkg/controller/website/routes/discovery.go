@@ -20,16 +20,15 @@ const (
 	ingresses    = "ingresses"
 )
 
-// servedAPI is what of Gateway API the cluster serves.
+// servedAPI states which parts of Gateway API the cluster serves.
 type servedAPI struct {
-	// Missing is why hosts cannot be routed by a Gateway; empty if they can.
+	// Missing is the reason why hosts cannot be routed by a Gateway; empty if they can.
 	Missing string
-	// ListenerSets is true where Websites can have listeners of their own.
+	// ListenerSets is true if the cluster serves ListenerSets.
 	ListenerSets bool
 }
 
-// discover returns what of Gateway API the cluster serves. An error means that this is
-// unknown.
+// discover returns the parts of Gateway API that the cluster serves. After an error they are unknown.
 func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (servedAPI, error) {
 	served, err := client.ServerResourcesForGroupVersionWithContext(ctx, gatewayv1.GroupVersion.String())
 	if apierrors.IsNotFound(err) {
@@ -51,7 +50,7 @@ func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContex
 	return api, nil
 }
 
-// withoutV1 says which versions there are instead.
+// withoutV1 names the other versions of Gateway API that the cluster serves.
 func withoutV1(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (servedAPI, error) {
 	groups, err := client.ServerGroupsWithContext(ctx)
 	if err != nil {

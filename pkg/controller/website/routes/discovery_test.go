@@ -45,7 +45,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsUnknown: an error of the API server does not mean that nothing is served.
+// TestNoAnswerIsUnknown: an error of the API server does not mean that the API is not served.
 func TestNoAnswerIsUnknown(t *testing.T) {
 	client := kubefake.NewClientset()
 	client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -1,4 +1,4 @@
-// Package routes has the hosts of Websites routed to their Services: by HTTPRoutes and ListenerSets at Gateways, or by
-// an Ingress. It knows which kinds of Gateway API the cluster serves, which may come and go while the controller
-// runs, and requests nothing before a Website has hosts.
+// Package routes routes the hosts of Websites to their Services: by HTTPRoutes and ListenerSets at
+// Gateways, or by an Ingress. It discovers which kinds of Gateway API the cluster serves, which may
+// change while the controller runs, and sends no requests before a Website has hosts.
 package routes

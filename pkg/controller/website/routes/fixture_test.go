@@ -10,7 +10,7 @@ import (
 
 var testNow = time.Unix(1_700_000_000, 0)
 
-// newWebsite returns a Website, changed as a test needs it.
+// newWebsite returns a Website, changed by tweaks.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", UID: "uid-of-kubia"},

@@ -19,13 +19,13 @@ import (
 const (
 	// byHost indexes Websites by their hosts, over all namespaces.
 	byHost = "host"
-	// byRouted has the Websites with routes, under "".
+	// byRouted indexes the Websites with routes, under "".
 	byRouted = "routed"
 	// byGateway indexes HTTPRoutes and the Websites with routes by their Gateways, over all namespaces.
 	byGateway = "gateway"
 )
 
-// Indexers are those of the cache of Websites.
+// Indexers returns the indexers for the cache of Websites.
 func Indexers(defaults Defaults) cache.Indexers {
 	indexers := cache.Indexers{}
 	for name, of := range map[string]func(*v1beta1.Website) []string{
@@ -57,9 +57,9 @@ func Indexers(defaults Defaults) cache.Indexers {
 	return indexers
 }
 
-// gatewayHandler queues the Websites of a Gateway that changes in a way that is read
-// here. How many routes each listener has is not: it changes with every Website. Those of the
-// first list need not be queued, because all Websites with routes are after it.
+// gatewayHandler queues the Websites of a Gateway if a relevant field changes. The number of routes
+// of a listener is not relevant: it changes with every Website. The first list need not queue any,
+// because all Websites with routes are queued after it.
 func (r *Routes) gatewayHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -81,8 +81,8 @@ func (r *Routes) gatewayHandler() cache.ResourceEventHandler {
 	}
 }
 
-// enqueueRoutedBy queues the Websites whose hosts a Gateway routes, or is to route, and those that still have
-// routes at it because it was to do so before.
+// enqueueRoutedBy queues the Websites whose hosts a Gateway routes or should route, and those with
+// remaining routes at it.
 func (r *Routes) enqueueRoutedBy(obj any) {
 	key, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil || !r.queue.Running.Load() {
@@ -96,15 +96,15 @@ func (r *Routes) enqueueRoutedBy(obj any) {
 	}
 }
 
-// enqueueRouted queues the Websites that have routes, or are to have some.
+// enqueueRouted queues the Websites that have, or should have, routes.
 func (r *Routes) enqueueRouted() {
 	for _, website := range children.Indexed[*v1beta1.Website](r.websites, byRouted, "") {
 		r.queue.Enqueue(cache.MetaObjectToName(website))
 	}
 }
 
-// EnqueueRivals queues the other Websites for which a change of this one changes which Website has a host. What this
-// one was before or is after the change may be nil.
+// EnqueueRivals queues the other Websites for which this change gives a host another owner. before
+// and after are the states of the changed Website; either may be nil.
 func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
 	if r == nil || !r.queue.Running.Load() {
 		return // Otherwise each Website of the first list is compared with all others.
@@ -112,7 +112,7 @@ func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
 	this := cmp.Or(after, before)
 	queued := sets.New[cache.ObjectName]()
 	for _, host := range contestedHosts(before, after) {
-		// The index may show a later state of this Website, whose event follows.
+		// The index may have a later state of this Website, whose event follows.
 		rivals := slices.DeleteFunc(children.Indexed[*v1beta1.Website](r.websites, byHost, host),
 			func(website *v1beta1.Website) bool {
 				return website.Namespace == this.Namespace && website.Name == this.Name
@@ -123,7 +123,7 @@ func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
 			continue
 		}
 		for _, rival := range rivals {
-			// The status of Websites of other namespaces does not say which one has the host.
+			// The status of Websites in other namespaces does not name the owner of a host.
 			if key := cache.MetaObjectToName(rival); !queued.Has(key) &&
 				(isIn(former, rival.Namespace) || isIn(holder, rival.Namespace)) {
 				queued.Insert(key)
@@ -155,13 +155,13 @@ func contestedHosts(before, after *v1beta1.Website) []string {
 	return slices.Compact(hosts)
 }
 
-// claimsHost reports whether a Website has a host unless an older one claims it. It may be nil.
+// claimsHost reports whether a Website claims a host. It may be nil.
 func claimsHost(website *v1beta1.Website, host string) bool {
 	return website != nil && website.DeletionTimestamp.IsZero() &&
 		slices.ContainsFunc(website.Spec.Hosts, func(h v1beta1.WebsiteHost) bool { return h.Name == host })
 }
 
-// holderWith returns which of two Websites has a host, the oldest of its rivals or this one, or nil.
+// holderWith returns the owner of a host, either the oldest of the rivals or this Website, or nil.
 func holderWith(oldest, website *v1beta1.Website, host string) *v1beta1.Website {
 	if claimsHost(website, host) && (oldest == nil || api.IsOlder(website, oldest)) {
 		return website

@@ -50,21 +50,21 @@ func newRouteHandlers(t *testing.T, defaults Defaults, websites ...*v1beta1.Webs
 	return h
 }
 
-// set has the index show a Website.
+// set adds a Website to the index.
 func (h *routeHandlers) set(website *v1beta1.Website) {
 	if err := h.websites.Update(website); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// unset has the index show that a Website is gone.
+// unset removes a Website from the index.
 func (h *routeHandlers) unset(website *v1beta1.Website) {
 	if err := h.websites.Delete(website); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// queued returns the Websites that are queued since the last call.
+// queued returns the Websites that were queued since the last call.
 func (h *routeHandlers) queued() string {
 	var names []string
 	for h.queue.Len() > 0 {
@@ -76,7 +76,7 @@ func (h *routeHandlers) queued() string {
 	return strings.Join(names, " ")
 }
 
-// hosted is a Website with hosts, which was created so many hours ago.
+// hosted returns a Website with hosts and an age in hours.
 func hosted(namespace, name string, age int, hosts ...string) *v1beta1.Website {
 	return newWebsite(func(w *v1beta1.Website) {
 		w.Namespace, w.Name, w.UID = namespace, name, types.UID(namespace+"/"+name)
@@ -84,7 +84,7 @@ func hosted(namespace, name string, age int, hosts ...string) *v1beta1.Website {
 	})
 }
 
-// TestGatewayEvents: a Gateway concerns the Websites that use it, and no others, however often it changes.
+// TestGatewayEvents: a Gateway queues only the Websites that use it, and only for relevant changes.
 func TestGatewayEvents(t *testing.T) {
 	const host = "a.example.com"
 	through := func(website *v1beta1.Website, namespace, gateway string) *v1beta1.Website {
@@ -143,7 +143,7 @@ func TestGatewayEvents(t *testing.T) {
 	}
 }
 
-// TestRivals: the other Websites with a host are queued when another one has it, and only then.
+// TestRivals: the other Websites with a host are queued when its owner changes, and only then.
 func TestRivals(t *testing.T) {
 	const x, y = "x.example.com", "y.example.com"
 	deleting := func(website *v1beta1.Website) *v1beta1.Website {
@@ -156,7 +156,7 @@ func TestRivals(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		before, after *v1beta1.Website
-		// rivals are all others.
+		// rivals are all other Websites.
 		rivals []*v1beta1.Website
 		want   string
 	}{
@@ -205,8 +205,8 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestRivalsOfLaterStates: handlers may be called when the index shows later changes already. Of two Websites that
-// change, the one that has the host in the end, and those that do not, are queued by one of the events.
+// TestRivalsOfLaterStates: handlers may be called when the index has later changes already. Of two
+// changed Websites, one of the events queues the final owner of the host, and one the others.
 func TestRivalsOfLaterStates(t *testing.T) {
 	const x = "x.example.com"
 	rival := hosted("a", "r", 5, x)
@@ -241,7 +241,8 @@ func TestRivalsOfLaterStates(t *testing.T) {
 	}
 }
 
-// TestManyRivals: of many Websites with the same hosts, a change of one that has none of them queues no other.
+// TestManyRivals: a change of a Website that owns none of its hosts queues none of the many others
+// with the same hosts.
 func TestManyRivals(t *testing.T) {
 	var hosts []string
 	for i := range 64 {

@@ -18,8 +18,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 )
 
-// TestHandover: the routes of a Website that has given a host up stay until those of the Website
-// that has got it are accepted, and not for ever.
+// TestHandover: the routes of a Website that has given a host up stay until the routes of its new
+// owner are accepted, or a deadline.
 func TestHandover(t *testing.T) {
 	const host = "shop.example.com"
 	routeOf := func(website *v1beta1.Website, accepted metav1.ConditionStatus) *gatewayv1.HTTPRoute {
@@ -53,7 +53,7 @@ func TestHandover(t *testing.T) {
 		heir     *v1beta1.Website
 		accepted metav1.ConditionStatus
 		hasRoute bool
-		// elsewhere is the namespace of that route, if it is another one.
+		// elsewhere is the namespace of the new owner's route, if it differs.
 		elsewhere string
 		after     time.Duration
 		waits     bool

@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// handoverLimit bounds how long routes wait for those of another Website, which may never
-	// be accepted.
+	// handoverLimit is the maximum time for which routes stay until the routes of another Website are
+	// accepted: that may never happen.
 	handoverLimit = 15 * time.Second
-	// handoverCheck is the interval at which they check for them.
+	// handoverCheck is the polling interval meanwhile.
 	handoverCheck = 500 * time.Millisecond
 )
 
-// handsOver says for which Website the routes of another one wait, or "": for one that has got a
-// host of theirs, and has no accepted routes for it yet. Otherwise requests for the host fail between the
-// removal of the former routes and the acceptance of the new ones. since is when they began to wait, or zero.
+// handsOver returns a message while a Website keeps its routes for the new owner of a host, which has
+// no accepted routes for it yet, or "". Otherwise requests for the host would fail between the
+// removal of the former routes and the acceptance of the new ones. since is the start of that wait,
+// or zero.
 func (r *Routes) handsOver(website *v1beta1.Website, held []string, since *time.Time) string {
 	now := r.clock.Now()
 	for _, host := range r.routesOf(website).Hosts() {
@@ -48,9 +49,9 @@ func (r *Routes) routesOf(website *v1beta1.Website) routedChildren {
 	return routedChildren{HTTPRoutes: r.children.HTTPRoutes.Of(website), Ingresses: r.children.Ingresses.Of(website)}
 }
 
-// heldHosts returns the hosts that a Website has, and for the others which one has them.
-// The oldest Website has a host, in whatever namespace. The name of one in another
-// namespace is not told: whoever reads this status may not know it.
+// heldHosts returns the hosts that a Website owns, and describes the owners of its other hosts. The
+// oldest Website of all namespaces owns a host. An owner in another namespace is not named: readers
+// of this status may have no access to it.
 func (r *Routes) heldHosts(website *v1beta1.Website) (held []string, taken map[string]string) {
 	for _, host := range resources.HostNames(website) {
 		holder := oldestWithHost(r.websites, website, host)
@@ -79,7 +80,7 @@ func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) 
 	return holder
 }
 
-// holderOf returns the Website that has a host, the oldest, or nil. One that is being deleted
+// holderOf returns the owner of a host, the oldest Website, or nil. A Website that is being deleted
 // gives its hosts up.
 func holderOf(index cache.Indexer, host string) *v1beta1.Website {
 	return oldestOf(children.Indexed[*v1beta1.Website](index, byHost, host))

@@ -13,7 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// TestOldestHasTheHost: over all namespaces, by age and then by name.
+// TestOldestHasTheHost: the oldest Website of all namespaces owns a host, in case of equal age the
+// first by name.
 func TestOldestHasTheHost(t *testing.T) {
 	const host = "shop.example.com"
 	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(Defaults{}))
@@ -44,8 +45,8 @@ func TestOldestHasTheHost(t *testing.T) {
 	}
 }
 
-// TestIsStarting: hosts are requested once a pod is available, and whenever one was routed before: requests show that
-// a site is down.
+// TestIsStarting: hosts are requested once a pod is available, and always after they have been routed
+// once: then requests show that a site is down.
 func TestIsStarting(t *testing.T) {
 	available := func(n int32) *appsv1.Deployment {
 		return &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: n}}

@@ -11,9 +11,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// keptHosts are hosts whose former routes stay: those of hosts that cannot be routed as desired. One that is also
-// for a host that another Website has got would take its visitors, so it does not stay; nor does one without TLS
-// of a Website with a certificate, whose passwords would be sent in the clear.
+// keptHosts are hosts whose former routes stay, because they cannot be routed as desired. A route
+// that is also for a host of another Website would take its visitors, so it does not stay. Nor does a
+// route without TLS of a Website with a certificate, which would send passwords in the clear.
 type keptHosts struct {
 	obstructed []string
 	taken      map[string]string
@@ -52,8 +52,8 @@ func listenerSetHosts(set *gatewayv1.ListenerSet) []string {
 // isPlainIngress reports whether an Ingress serves its hosts without TLS.
 func isPlainIngress(ingress *networkingv1.Ingress) bool { return len(ingress.Spec.TLS) == 0 }
 
-// isPlain returns what reports whether an HTTPRoute may serve its hosts without TLS: at a Gateway, unless it names a
-// listener with TLS. The listeners of ListenerSets that serve have TLS.
+// isPlain returns a predicate for HTTPRoutes that may serve their hosts without TLS: at a Gateway,
+// unless they name a listener with TLS. The listeners of ListenerSets that serve have TLS.
 func isPlain(
 	gatewayOf func(namespace, name string) (gateway *gatewayv1.Gateway, watched bool),
 ) func(*gatewayv1.HTTPRoute) bool {

@@ -12,7 +12,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// TestNamesWithHosts: routes of hosts that a Website has given up are not kept for those that it has.
+// TestNamesWithHosts: routes of hosts that a Website has given up are not kept for its remaining
+// hosts.
 func TestNamesWithHosts(t *testing.T) {
 	hostname := gatewayv1.Hostname("a.example.com")
 	meta := metav1.ObjectMeta{Name: "of-a"}
@@ -44,12 +45,12 @@ func TestNamesWithHosts(t *testing.T) {
 	}
 }
 
-// TestIsPlain: which routes may serve pages without TLS.
+// TestIsPlain: routes that may serve pages without TLS.
 func TestIsPlain(t *testing.T) {
 	edge := &gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{
 		{Name: "http", Protocol: gatewayv1.HTTPProtocolType}, {Name: "https", Protocol: gatewayv1.HTTPSProtocolType},
 	}}}
-	// The route is in the namespace "site", and Gateways of that and of "infra" are watched.
+	// The route is in the namespace "site". Gateways in "site" and "infra" are watched.
 	gatewayOf := func(namespace, name string) (*gatewayv1.Gateway, bool) {
 		if namespace == "infra" && name == "edge" {
 			return edge, true

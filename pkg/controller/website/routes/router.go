@@ -20,11 +20,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
 
-// defaultDiscoveryPeriod is the discovery interval: soon enough for a user who installs Gateway API, and one
-// small request.
+// defaultDiscoveryPeriod is the discovery interval: short enough for a user who installs Gateway API,
+// and one small request.
 const defaultDiscoveryPeriod = 30 * time.Second
 
-// router watches what routes hosts.
+// router watches the kinds that route hosts.
 type router struct {
 	config  WatchConfig
 	changed func()
@@ -37,15 +37,16 @@ type router struct {
 	state  atomic.Pointer[clusterState]
 }
 
-// clusterState is what is known about routing in the cluster.
+// clusterState states how hosts can be routed in the cluster.
 type clusterState struct {
 	servedAPI
-	// Unknown is why nothing else is known; empty if it is.
+	// Unknown is the reason why the state is unknown; empty if it is known.
 	Unknown string
 }
 
-// newRouter returns a router that does nothing before want is called. It calls ofChildren with HTTPRoutes, ListenerSets
-// and Ingresses, ofGateways with Gateways, and changed when current may return something else.
+// newRouter returns a router that does nothing before want is called. It calls ofChildren with
+// HTTPRoutes, ListenerSets and Ingresses, ofGateways with Gateways, and changed when the result of
+// current may change.
 func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHandler, changed func()) *router {
 	r := &router{config: config, changed: changed, wanted: make(chan struct{})}
 	child := func(resource string, object runtime.Object, source source, indexers cache.Indexers) *kind {
@@ -86,10 +87,10 @@ func (r *router) stores() children.RouteStores {
 		Ingresses: r.ingresses.store}
 }
 
-// want has the router begin: a Website has hosts. It may be called any number of times.
+// want starts the router: a Website has hosts. It may be called any number of times.
 func (r *router) want() { r.once.Do(func() { close(r.wanted) }) }
 
-// current returns what is known. Until all objects that exist are known, nothing is.
+// current returns the state of the cluster. It is unknown before all caches have synced.
 func (r *router) current() clusterState {
 	state := *r.state.Load()
 	if state.Unknown != "" {
@@ -129,7 +130,7 @@ func (r *router) routesAt(gateway cache.ObjectName) []*gatewayv1.HTTPRoute {
 	return children.Indexed[*gatewayv1.HTTPRoute](r.httpRoutes.store, byGateway, gateway.String())
 }
 
-// run discovers and watches until the context ends, from when a Website has hosts.
+// run discovers and watches until the context ends. It starts when a Website has hosts.
 func (r *router) run(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -169,7 +170,8 @@ func (r *router) served(api servedAPI) []*kind {
 	return kinds
 }
 
-// discover watches what the cluster serves. Without an answer everything stays as it is.
+// discover watches the kinds that the cluster serves. If discovery fails, the watches stay as they
+// are.
 func (r *router) discover(ctx context.Context) {
 	before := r.state.Load()
 	api, err := discover(ctx, r.config.Discovery)

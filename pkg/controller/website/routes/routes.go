@@ -30,14 +30,15 @@ func (r *Routes) holdsRoutes(website *v1beta1.Website) bool {
 		len(r.children.Ingresses.Of(website)) > 0
 }
 
-// Concern reports whether a Website has routes, or is to have some. Routes may be nil: then none has.
+// Concern reports whether a Website has, or should have, routes. Routes may be nil: then it returns
+// false.
 func (r *Routes) Concern(website *v1beta1.Website) bool {
 	return r != nil && (hasRoutes(website) || r.holdsRoutes(website))
 }
 
-// Reconcile has the hosts of a Website routed to its Service, and sets what was found of them. Its problems are in the
-// condition Routed: the site does not depend on it. handover is since when the routes wait for those of another
-// Website, or zero; it is kept for the next reconciliation.
+// Reconcile routes the hosts of a Website to its Service, and records the result in found. Its
+// problems are reported by the condition Routed: the site does not depend on it. handover is the time
+// since when the routes stay for another Website, or zero; it is kept for the next reconciliation.
 func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *time.Time) (p *problem.Problem) {
 	website := found.Website
 	r.router.want()
@@ -45,14 +46,14 @@ func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *t
 	if len(website.Spec.Hosts) > 0 {
 		found.Routing = &status.Routing{Unknown: state.Unknown}
 	}
-	// The hosts in the status tell a later controller that there are routes to remove.
+	// The hosts in the status show a later reconciliation that there are routes to remove.
 	isWaiting := false
 	defer func() { found.RoutesRemain = p != nil || state.Unknown != "" || isWaiting }()
 	switch {
 	case state.Unknown != "":
 		return nil
 	case len(website.Spec.Hosts) > 0 && !r.hasService(found):
-		// Routes to a Service of this name could lead to one of another owner.
+		// Routes to a Service of this name could lead to a Service of another owner.
 		found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten,
 			Message: "there is no Service to route to"}
 		return nil
@@ -81,15 +82,15 @@ func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *t
 	return r.applyRoutes(ctx, found, way, held, missing)
 }
 
-// hasService reports whether there is a Service to route to. One that could not be updated is one.
+// hasService reports whether there is a Service to route to. It need not be up to date.
 func (r *Routes) hasService(found *status.Input) bool {
 	return found.Service != nil ||
 		found.Deployment != nil && !found.ServiceTaken &&
 			r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
 }
 
-// applyRoutes writes the children that route hosts in one way, and removes those of others. missing is why a Gateway of
-// the spec is not part of it, or nil.
+// applyRoutes writes the children that route hosts in one way, and removes the others. missing is the
+// reason why a Gateway of the spec is not part of the way, or nil.
 func (r *Routes) applyRoutes(
 	ctx context.Context, found *status.Input, way way, held []string, missing *status.Obstacle,
 ) *problem.Problem {
@@ -111,7 +112,7 @@ func (r *Routes) applyRoutes(
 	found.Routing.NoRedirect = way.noRedirect(website, secured)
 	found.Routing.UnusedCertificate = way.unusedCertificate(website, secured)
 	if isStarting(found) {
-		// A request now would fail, and the next one would be made after the back-off.
+		// A request now would fail, and delay the next one by the backoff.
 		found.Routing.Obstacle = cmp.Or(found.Routing.Obstacle, &status.Obstacle{
 			Reason: v1beta1.WebsiteReasonRoutePending, Message: "waiting for a pod to become available", Pending: true,
 		})
@@ -181,8 +182,8 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 	return child, nil
 }
 
-// deleteRoutes removes the children that route hosts, except those that are desired and those of
-// obstructed hosts: what routed these before stays until what is desired does. Routes go before the
+// deleteRoutes removes the children that route hosts, except the desired ones and the former routes
+// of obstructed hosts: these stay until the desired routes work. Routes are removed before the
 // listeners that they name.
 func (r *Routes) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes,
 	kept keptHosts) *problem.Problem {

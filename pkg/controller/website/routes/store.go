@@ -9,7 +9,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
-// trimChild keeps of a child what is read of it.
+// trimChild keeps the required fields of a child.
 func trimChild(obj any) (any, bool) {
 	children.Trim(obj)
 	return obj, true
@@ -34,8 +34,8 @@ func httpRouteIndexers() cache.Indexers {
 	return indexers
 }
 
-// trimGateway keeps of a Gateway what is read of it: all Gateways are watched, and their annotations and
-// selectors can be as large as an object can be. The API limits the number of listeners.
+// trimGateway keeps the required fields of a Gateway: all Gateways are watched, and their annotations
+// and selectors can have the maximum size of an object. The API limits the number of listeners.
 func trimGateway(obj any) (any, bool) {
 	gateway, ok := obj.(*gatewayv1.Gateway)
 	if !ok {

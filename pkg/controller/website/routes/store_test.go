@@ -9,7 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// TestTrimGateway: all Gateways are in memory, and whoever may create one decides how large it is.
+// TestTrimGateway: all Gateways are in memory, and their creators determine their size.
 func TestTrimGateway(t *testing.T) {
 	const long = "of any length"
 	selector := &metav1.LabelSelector{

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// target returns what is to be requested. Only addresses that the controller of the Gateway
-// or Ingress reports are connected to.
+// target returns the requests to make. Connections are only made to addresses that the controller of
+// the Gateway or Ingress reports.
 func (w way) target(website *v1beta1.Website, hosts []string, written writtenRoutes) routeprobe.Target {
 	var target routeprobe.Target
 	canonical := ""
@@ -31,8 +31,8 @@ func (w way) target(website *v1beta1.Website, hosts []string, written writtenRou
 	return target
 }
 
-// entrances returns where a host is requested: at the Gateways with a listener for it, or at the Ingress. A Gateway
-// whose listeners lack the wanted TLS has no endpoints: it does not serve the host.
+// entrances returns the Gateways with a listener for a host, or its Ingress. A Gateway whose
+// listeners lack the wanted TLS has no endpoints: it does not serve the host.
 func (w way) entrances(website *v1beta1.Website, host string, written writtenRoutes) []routeprobe.Gateway {
 	if w.isIngress() {
 		endpoints := []routeprobe.Endpoint{ingressEndpoint(website)}
@@ -75,8 +75,8 @@ func ingressEndpoint(website *v1beta1.Website) routeprobe.Endpoint {
 	return routeprobe.Endpoint{Port: 80}
 }
 
-// endpoints returns the ports of a Gateway for a host, with TLS first. If it is to be served with TLS, a host is found
-// with TLS or not at all.
+// endpoints returns the ports of a Gateway for a host, with TLS first. If the host should have TLS,
+// ports without it are omitted.
 func endpoints(website *v1beta1.Website, gateway *resources.Gateway, host string) []routeprobe.Endpoint {
 	if resources.WantsTLS(website) {
 		if !gateway.Secures(host) {

@@ -43,14 +43,15 @@ type kind struct {
 	store    *watched.Store
 	// streams tells whether the client supports streamed lists.
 	streams any
-	// failure is why the objects could not be listed last, nil if they could.
+	// failure is the error of the last list request, nil if it succeeded.
 	failure atomic.Pointer[string]
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// start watches until end is called or the context ends. It does nothing if it runs.
+// start starts a watch, which runs until end is called or the context ends. It does nothing if one
+// runs.
 func (k *kind) start(ctx context.Context) {
 	if k.stop != nil {
 		return
@@ -86,7 +87,7 @@ func (k *kind) observe(err error) {
 	k.failure.Store(&message)
 }
 
-// end stops the watch, and forgets what it has seen. It does nothing if it does not run.
+// end stops the watch, and empties the cache. It does nothing if no watch runs.
 func (k *kind) end() {
 	if k.stop == nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// gatewaysOf returns the Gateways that are to route the hosts of a Website, in the order of their names.
+// gatewaysOf returns the Gateways that should route the hosts of a Website, sorted by name.
 func (d Defaults) gatewaysOf(website *v1beta1.Website) []cache.ObjectName {
 	var names []cache.ObjectName
 	for _, parent := range website.Spec.Routing.ParentRefs {
@@ -48,7 +48,7 @@ func sectionsOf(website *v1beta1.Website, gateway cache.ObjectName) []string {
 	return sections
 }
 
-// way is in which way hosts are routed: by Gateways or, without one, by an Ingress.
+// way is the way to route hosts: by Gateways or, without one, by an Ingress.
 type way struct {
 	gateways     []resources.Gateway
 	ingressClass string
@@ -56,7 +56,8 @@ type way struct {
 
 func (w way) isIngress() bool { return len(w.gateways) == 0 }
 
-// choose returns the way of a Website, which is false if there is none, and what is missing of it, or nil.
+// choose returns the way of a Website and true, or false if there is none. The obstacle names missing
+// parts, or is nil.
 func (r *Routes) choose(website *v1beta1.Website, state clusterState) (way, bool, *status.Obstacle) {
 	spec, names := website.Spec.Routing, r.defaults.gatewaysOf(website)
 	switch {
@@ -93,15 +94,15 @@ func notFound(gateway cache.ObjectName, watched bool) *status.Obstacle {
 	return &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: message}
 }
 
-// allowsListenerSets reports whether a Gateway allows any ListenerSets. By default it allows
-// none, and its controller may not know them.
+// allowsListenerSets reports whether a Gateway allows any ListenerSets. By default it allows none,
+// and its controller may not support them.
 func allowsListenerSets(gateway *gatewayv1.Gateway) bool {
 	allowed := gateway.Spec.AllowedListeners
 	return allowed != nil && allowed.Namespaces != nil && allowed.Namespaces.From != nil &&
 		*allowed.Namespaces.From != gatewayv1.NamespacesFromNone
 }
 
-// desiredRoutes is what the children that route hosts are to be.
+// desiredRoutes is the desired state of the children that route hosts.
 type desiredRoutes struct {
 	listenerSets []*gatewayv1ac.ListenerSetApplyConfiguration
 	httpRoutes   []*gatewayv1ac.HTTPRouteApplyConfiguration
@@ -135,8 +136,9 @@ func (w way) build(website *v1beta1.Website, hosts []string) desiredRoutes {
 	return desiredRoutes{listenerSets: routes.ListenerSets(), httpRoutes: routes.HTTPRoutes()}
 }
 
-// secured returns the hosts that can be routed, and why others cannot, or nil: without a listener for it, a Website
-// with TLS would be served without. missing is why a Gateway of the spec is not part of the way, or nil.
+// secured returns the hosts that can be routed, and the reason why others cannot, or nil: without a
+// listener for it, a Website with TLS would be served without. missing is the reason why a Gateway of
+// the spec is not part of the way, or nil.
 func (w way) secured(
 	website *v1beta1.Website, hosts []string, missing *status.Obstacle,
 ) ([]string, *status.Obstacle) {
@@ -165,7 +167,7 @@ func nameOf(gateway *gatewayv1.Gateway) string {
 	return fmt.Sprintf("Gateway %q of namespace %q", gateway.Name, gateway.Namespace)
 }
 
-// remedyFor says how a host gets a listener with TLS.
+// remedyFor tells the user how to add a listener with TLS for a host.
 func remedyFor(website *v1beta1.Website, gateway *gatewayv1.Gateway) string {
 	switch {
 	case !resources.WantsListeners(website):
@@ -178,7 +180,7 @@ func remedyFor(website *v1beta1.Website, gateway *gatewayv1.Gateway) string {
 	}
 }
 
-// noRedirect says why hosts with the role Redirect serve the site, or "".
+// noRedirect returns the reason why hosts with the role Redirect serve the site, or "".
 func (w way) noRedirect(website *v1beta1.Website, hosts []string) string {
 	switch {
 	case w.isIngress():
@@ -190,7 +192,7 @@ func (w way) noRedirect(website *v1beta1.Website, hosts []string) string {
 	}
 }
 
-// unusedCertificate says which certificate of the spec is not used for hosts, or "".
+// unusedCertificate names the certificate of the spec that is not used for hosts, or returns "".
 func (w way) unusedCertificate(website *v1beta1.Website, hosts []string) string {
 	if !resources.WantsListeners(website) {
 		return ""

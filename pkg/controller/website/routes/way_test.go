@@ -20,7 +20,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// TestChoose: what routes the hosts of a Website. Gateways that exist are those of the
+// TestChoose: the choice of Gateways or an Ingress. The existing Gateways are the ones of the
 // integration tests.
 func TestChoose(t *testing.T) {
 	gateway := func(namespace string) func(*v1beta1.Website) {
@@ -103,7 +103,7 @@ func TestAllowsListenerSets(t *testing.T) {
 	}
 }
 
-// TestTarget: what is requested, and where.
+// TestTarget: the requests to the hosts of a Website.
 func TestTarget(t *testing.T) {
 	hosts := []string{"a.example.com", "*.example.com", "b.example.com"}
 	gateway := &gatewayv1.Gateway{
@@ -184,13 +184,13 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// certificate has the certificate of a Secret.
+// certificate sets the certificate of a Secret.
 func certificate(w *v1beta1.Website) {
 	w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
 }
 
-// TestSecured: hosts of a Website with TLS are routed where a Gateway serves them with TLS, or not at all. What keeps
-// some hosts from being routed, such as a Gateway that is missing, is not about those that are.
+// TestSecured: hosts of a Website with TLS are routed only where a Gateway serves them with TLS.
+// Obstacles of some hosts, such as a missing Gateway, do not affect the others.
 func TestSecured(t *testing.T) {
 	hosts := []string{"a.example.com", "b.example.com"}
 	gateway := &gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{
@@ -230,7 +230,7 @@ func TestSecured(t *testing.T) {
 	}
 }
 
-// TestRedirectsAndCertificates: what of the spec cannot be had is said.
+// TestRedirectsAndCertificates: unsupported settings of the spec are reported.
 func TestRedirectsAndCertificates(t *testing.T) {
 	all := []string{"a.example.com", "b.example.com"}
 	canonical := func(w *v1beta1.Website) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// rejecting has the second pod reject every request.
+// rejecting makes the second pod reject every request.
 func rejecting(access workload.Access) func(*Input) {
 	return func(in *Input) {
 		in.Website.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: "readers"}}
@@ -28,12 +28,12 @@ func reportedAccess(in *Input) {
 	}
 }
 
-// TestAccess: a site that rejects every request is not Ready, however well its pods are.
+// TestAccess: a site that rejects every request is not Ready, even if its pods are.
 func TestAccess(t *testing.T) {
 	const invalid = "AccessSecretInvalid"
 	for name, test := range map[string]struct {
 		tweaks []func(*Input)
-		// want has Ready and what is abnormal.
+		// want is Ready, followed by Stalled or Reconciling.
 		want    string
 		message string
 	}{

@@ -17,60 +17,60 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// Input is what the status of a Website is computed from.
+// Input is the observed state from which the status of a Website is computed.
 type Input struct {
 	Website *v1beta1.Website
 	// Deployment is nil when there is none.
 	Deployment *appsv1.Deployment
-	// Service is nil when it is not known, or could not be written.
+	// Service is nil when it is unknown, or could not be written.
 	Service *corev1.Service
-	// ServiceTaken is true when the Service of that name belongs to something else.
+	// ServiceTaken is true when the Service of that name has another owner.
 	ServiceTaken bool
 	// ServiceMissing is true when there is no Service and it could not be created.
 	ServiceMissing bool
-	// PodSelector selects the ready pods. It is nil when there are none and it is not
-	// known which labels the next ones will have.
+	// PodSelector selects the ready pods. It is nil when there are none and the labels of the next
+	// ones are unknown.
 	PodSelector map[string]string
-	// ServiceWaits is how long the Service still leads to pods of another controller.
+	// ServiceWaits is the time for which the Service still selects pods of another controller.
 	ServiceWaits time.Duration
-	// RolloutPending is true while the pods are to be replaced, and have to wait for those
-	// of other Websites.
+	// RolloutPending is true while the replacement of the pods waits for rollouts of other Websites.
 	RolloutPending bool
-	// Pods are those of the Deployment, in the order of their names.
+	// Pods are the pods of the Deployment, sorted by name.
 	Pods []Pod
-	// Template is the label pod-template-hash of those with the current pod template. It is empty when there
-	// are none.
+	// Template is the label pod-template-hash of the pods with the current pod template. It is empty
+	// when there are none.
 	Template string
-	// FormerPods are the ready pods of the controller before this one, while the Service is to lead to them.
+	// FormerPods are the ready pods of the original controller, while the Service should select them.
 	FormerPods []corev1.Pod
-	// LeftBehind says what that controller has left under a former deploymentName. It is empty if there is nothing.
+	// LeftBehind names the children that the original controller has left under a former
+	// deploymentName. It is empty if there are none.
 	LeftBehind string
 	// Probing is false when commit observation is disabled.
 	Probing bool
-	// Routing is what was found of the hosts; nil without hosts.
+	// Routing is the observed state of the hosts; nil without hosts.
 	Routing *Routing
-	// Previews is what was found of the previews; nil if there are to be none.
+	// Previews is the observed state of the previews; nil if there should be none.
 	Previews *Previews
 	// RoutesRemain is true while routes of a Website may not have been removed.
 	RoutesRemain bool
-	// Problem is what keeps the children from being what they should be.
+	// Problem is the reason why the children differ from their desired state.
 	Problem *problem.Problem
-	// SyncRequest and Origin are what the controller remembers.
+	// SyncRequest and Origin are remembered by the controller.
 	SyncRequest SyncRequest
 	Origin      Origin
 	Now         time.Time
 
-	// hosts is what Compute reports of the hosts of the spec.
+	// hosts is the status of the hosts of the spec, as Compute reports it.
 	hosts []v1beta1.WebsiteHostStatus
 	// routed is the condition Routed that Compute reports, or nil.
 	routed *metav1.Condition
 }
 
-// Pod is a pod and what was observed of it.
+// Pod is a pod and the result of its probes.
 type Pod struct {
 	*corev1.Pod
 	workload.Observation
-	// Observed is false while no probe has shown anything.
+	// Observed is false before the first probe.
 	Observed bool
 	Ready    bool
 }
@@ -86,15 +86,14 @@ func (in *Input) ReadyPods() []*corev1.Pod {
 	return ready
 }
 
-// Compute returns what is to be reported. What is not known here stays as it was
-// reported before.
+// Compute returns the status to report. Values that are unknown now keep their last reported state.
 func Compute(input *Input) v1beta1.WebsiteStatus {
 	computed := *input
 	in := &computed
 	in.hosts = in.hostStatuses()
 	in.routed = routedDeclaration.decide(in)
 	status := *in.Website.Status.DeepCopy()
-	// The scale subresource hands it to autoscalers, which select pods by it.
+	// Autoscalers get it from the scale subresource, and select pods by it.
 	if in.PodSelector != nil {
 		status.Selector = labels.SelectorFromSet(in.PodSelector).String()
 	} else if status.Selector == "" {
@@ -109,7 +108,8 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	if in.Deployment == nil || in.ServiceTaken {
 		status.URLs = nil
 	}
-	// The node port of a Service that is gone stays, to create it again with that, unless its name is another's.
+	// The node port stays in the status when the Service is gone, in order to create it again with
+	// that port, unless its name is another's.
 	if in.ServiceTaken || in.Deployment == nil && in.Problem != nil &&
 		in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
 		status.NodePort = 0
@@ -126,7 +126,7 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	for _, condition := range conditions {
 		if decided := condition.decide(in); decided != nil {
 			if condition.kind == v1beta1.WebsiteReconciling && !in.isReported(condition.kind, decided.Reason) {
-				// It is another one, which lasts since now.
+				// This is another condition, which starts now.
 				meta.RemoveStatusCondition(&status.Conditions, condition.kind)
 			}
 			meta.SetStatusCondition(&status.Conditions, *decided)
@@ -134,14 +134,14 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 			meta.RemoveStatusCondition(&status.Conditions, condition.kind)
 		}
 	}
-	// Clients that read no observedGeneration of a condition must not take Ready for
-	// that of a newer generation.
+	// A client that ignores the observedGeneration of conditions must not mistake Ready for the
+	// condition of a newer generation.
 	status.ObservedGeneration = meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteReady).ObservedGeneration
 	fit(&status)
 	return status
 }
 
-// Recheck returns when something of a computed status changes by the clock alone, or 0.
+// Recheck returns the time until a computed status changes without an event, or 0.
 func Recheck(in *Input, computed *v1beta1.WebsiteStatus) time.Duration {
 	var next time.Duration
 	due := func(in time.Duration) {
@@ -167,22 +167,23 @@ func Recheck(in *Input, computed *v1beta1.WebsiteStatus) time.Duration {
 	return next
 }
 
-// reported returns a condition as it was reported before, or nil.
+// reported returns a condition from the last reported status, or nil.
 func (in *Input) reported(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(in.Website.Status.Conditions, kind)
 }
 
-// isReported reports whether a condition was reported with a reason, of the current generation.
+// isReported reports whether the last reported condition has a reason, for the current generation.
 func (in *Input) isReported(kind, reason string) bool {
 	before := in.reported(kind)
 	return before != nil && before.Reason == reason && before.ObservedGeneration == in.Website.Generation
 }
 
-// withDigits finds the words of a message that change with every try: ports of connections, what is left of a quota.
+// withDigits matches the words of a message that change with every try: ports of connections, the
+// rest of a quota.
 var withDigits = regexp.MustCompile(`\S*[0-9]\S*`)
 
-// SameExceptWording reports whether a condition is what it was, in words that
-// change with every try. Writing them would have the Website reconciled again, with other words.
+// SameExceptWording reports whether a condition differs only in words that change with every try. A
+// write would reconcile the Website again, with other words.
 func SameExceptWording(before, after *metav1.Condition) bool {
 	if before.Status != after.Status || before.Reason != after.Reason ||
 		before.ObservedGeneration != after.ObservedGeneration {
@@ -190,7 +191,7 @@ func SameExceptWording(before, after *metav1.Condition) bool {
 	}
 	switch after.Reason {
 	case v1beta1.WebsiteReasonReconcileError:
-		// Errors of one write take turns: a connection is refused, or times out.
+		// The errors of one write alternate: a connection is refused, or times out.
 		return whatWasDone(before.Message) == whatWasDone(after.Message)
 	case v1beta1.WebsiteReasonQuotaExceeded, v1beta1.WebsiteReasonAdmissionDenied:
 		return withDigits.ReplaceAllString(before.Message, "0") == withDigits.ReplaceAllString(after.Message, "0")
@@ -199,7 +200,8 @@ func SameExceptWording(before, after *metav1.Condition) bool {
 	}
 }
 
-// whatWasDone returns the begin of the message of an error, which is what was being done with which object.
+// whatWasDone returns the beginning of an error message, which names the failed operation and its
+// object.
 func whatWasDone(message string) string {
 	done, _, _ := strings.Cut(message, ": ")
 	return done

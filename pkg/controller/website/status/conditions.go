@@ -9,14 +9,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// declaration declares a condition. The first rule that finds something decides; the
-// condition is absent when none does.
+// declaration declares a condition. The first rule with a finding decides; without one the condition
+// is absent.
 type declaration struct {
 	kind  string
 	rules []rule
 }
 
-// rule gives a condition a status when it finds something.
+// rule gives a condition its status if find returns a finding.
 type rule struct {
 	status metav1.ConditionStatus
 	find   func(*Input) *finding
@@ -25,11 +25,11 @@ type rule struct {
 // finding is a reason with its message.
 type finding struct {
 	reason, message string
-	// generation is which one the finding is about. Zero: the current one.
+	// generation is the generation to which the finding applies. Zero means the current one.
 	generation int64
-	// transient is true when a retry may resolve what was found.
+	// transient is true when a retry may resolve the finding.
 	transient bool
-	// unchanged is the condition as it was reported, if that is to stay.
+	// unchanged is the last reported condition, if it should stay.
 	unchanged *metav1.Condition
 }
 
@@ -46,17 +46,17 @@ var routedDeclaration = declaration{v1beta1.WebsiteRouted, []rule{
 	{metav1.ConditionTrue, hostsRouted},
 }}
 
-// conditions are those of a Website, in the order in which they are shown.
+// conditions are the conditions of a Website, in their order in the status.
 //
-// Ready sums up: the children match the spec, and all requested pods are up to date
-// and available. It stays True while spec.replicas alone changes and no pod is lost.
-// A site that rejects every request for want of a Secret does not match the spec.
-// An unreachable repository does not matter: what was fetched is served. Neither do previews, which
-// are Websites of their own: that is PreviewsReady, absent without spec.previews. Hosts matter once
-// the Website is Stalled because of them, until they are routed.
+// Ready sums up: the children match the spec, and all requested pods are up to date and available. It
+// stays True while spec.replicas alone changes and no pod is lost. A site that rejects every request
+// because of its Secret does not match the spec. An unreachable repository does not affect it: the
+// fetched files are served. Neither do previews, which are Websites of their own: they have the
+// condition PreviewsReady, absent without spec.previews. Hosts affect it once the Website is Stalled
+// because of them, until they are routed.
 //
-// Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless
-// True, and never both True.
+// Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless True, and never
+// both True.
 var conditions = []declaration{
 	{v1beta1.WebsiteReady, []rule{
 		{metav1.ConditionFalse, childProblem},
@@ -122,12 +122,12 @@ var conditions = []declaration{
 	{v1beta1.WebsiteReconciling, []rule{{metav1.ConditionTrue, reconciling}}},
 }
 
-// decide returns the condition that is to be reported, or nil for none.
+// decide returns the condition to report, or nil if it is absent.
 func (d *declaration) decide(in *Input) *metav1.Condition {
 	before := in.reported(d.kind)
 	condition := metav1.Condition{
 		Type: d.kind, ObservedGeneration: in.Website.Generation,
-		// Of use only where the status of the condition changes.
+		// The time is used only if the status of the condition changes.
 		LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
 	}
 	for _, rule := range d.rules {
@@ -160,7 +160,8 @@ func unlessServing(find func(*Input) *finding) func(*Input) *finding {
 	}
 }
 
-// withLeftBehind adds to what was found what another controller has left behind.
+// withLeftBehind adds the children that another controller has left behind to the message of a
+// finding.
 func withLeftBehind(find func(*Input) *finding) func(*Input) *finding {
 	return func(in *Input) *finding {
 		found := find(in)

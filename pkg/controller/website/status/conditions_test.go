@@ -29,7 +29,7 @@ var (
 
 const testNamespace = "default"
 
-// newWebsite returns a valid Website, changed as a test needs it.
+// newWebsite returns a valid Website, changed by tweaks.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: testNamespace, UID: "uid-of-kubia"},
@@ -59,8 +59,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 
 func equalStatus(a, b v1beta1.WebsiteStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
-// newInput is a Website of two pods with which all is well, changed as a test
-// needs it.
+// newInput returns the state of a healthy Website with two pods, changed by tweaks.
 func newInput(tweaks ...func(*Input)) *Input {
 	in := &Input{
 		Website: newWebsite(withReplicas(2)),
@@ -74,7 +73,7 @@ func newInput(tweaks ...func(*Input)) *Input {
 		Probing: true,
 		Now:     testNow,
 	}
-	// As the API server stores it on creation, here of an older generation.
+	// The conditions are as the API server stores them on creation, here of an older generation.
 	in.Website.Generation, in.Website.Status.ObservedGeneration = 2, 1
 	pending := condition(v1beta1.WebsiteReady, metav1.ConditionUnknown, v1beta1.WebsiteReasonPending, "x")
 	pending.ObservedGeneration = 1
@@ -82,7 +81,7 @@ func newInput(tweaks ...func(*Input)) *Input {
 	for _, tweak := range tweaks {
 		tweak(in)
 	}
-	// What a test has reported before is about the current generation.
+	// The conditions that a test sets are about the current generation.
 	for i := range in.Website.Status.Conditions {
 		if c := &in.Website.Status.Conditions[i]; c.ObservedGeneration == 0 {
 			c.ObservedGeneration = in.Website.Generation
@@ -126,8 +125,7 @@ func waiting(reason, message string) func(*Pod) {
 
 const overflow = `Usage of EmptyDir volume "git" exceeds the limit "2Gi". `
 
-// evicted makes a pod one that the kubelet has ended, a container of which failed
-// on that.
+// evicted makes a pod one that the kubelet has evicted, with a failed container.
 func evicted(ago time.Duration) func(*Pod) {
 	return func(p *Pod) {
 		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", overflow
@@ -136,8 +134,8 @@ func evicted(ago time.Duration) func(*Pod) {
 	}
 }
 
-// evictedCleanly is the same when the containers ended as they should: then only the agent
-// says why.
+// evictedCleanly makes a pod an evicted one whose containers exited with 0: then only the agent
+// reports the reason.
 func evictedCleanly(ago time.Duration) func(*Pod) {
 	return func(p *Pod) {
 		evicted(ago)(p)
@@ -147,7 +145,7 @@ func evictedCleanly(ago time.Duration) func(*Pod) {
 	}
 }
 
-// starting is a pod that is not ready yet.
+// starting returns a pod that is not ready yet.
 func starting(ago time.Duration) Pod {
 	pod := newPod("starting")
 	pod.CreationTimestamp = metav1.NewTime(testNow.Add(-ago))
@@ -165,8 +163,7 @@ func suspendedOn(commit string) func(*Input) {
 	}
 }
 
-// fetchesUnknown makes it unknown whether a pod can fetch, of which this was
-// reported.
+// fetchesUnknown makes the fetch state of a pod unknown, after a condition was reported.
 func fetchesUnknown(status metav1.ConditionStatus, reason string) func(*Input) {
 	return func(in *Input) {
 		in.Pods[1].FollowingUnknown = true
@@ -189,10 +186,10 @@ func TestConditions(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		tweak func(*Input)
-		// want has Ready, Available, Progressing and Synced.
+		// want is Ready, Available, Progressing and Synced.
 		want       string
 		wantCommit string
-		// message is part of that of Ready.
+		// message is part of the message of Ready.
 		message string
 	}{
 		"all well": {func(*Input) {}, served + "True/CommitPublished", commitA, ""},
@@ -440,7 +437,7 @@ func TestConditions(t *testing.T) {
 				t.Errorf("the status is about generation %d, want %d", status.ObservedGeneration, in.Website.Generation)
 			}
 
-			// What was just reported is not reported again, however much later it is.
+			// A second status from the same state is equal, even after an hour.
 			in.Website.Status, in.Now = status, in.Now.Add(time.Hour)
 			if again := Compute(in); !equalStatus(again, status) {
 				t.Errorf("an hour later:\n got %+v\nwant %+v", again, status)
@@ -449,8 +446,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestSyncedIsAboutThePodsOfTheSpec: the pods of the spec before agree on a
-// commit, which says nothing about the new one.
+// TestSyncedIsAboutThePodsOfTheSpec: the outdated pods agree on a commit, which says nothing about
+// the new pods.
 func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 	in := newInput(func(in *Input) { in.Website.Generation = 1 })
 	generation := func() int64 {
@@ -478,7 +475,8 @@ func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 	}
 }
 
-// TestSyncedOfFormerPods: a pod of the spec before says nothing about the current spec, which may have another Secret.
+// TestSyncedOfFormerPods: an outdated pod says nothing about the current spec, which may have another
+// Secret.
 func TestSyncedOfFormerPods(t *testing.T) {
 	in := newInput(func(in *Input) {
 		in.Website.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "wrong"}
@@ -508,7 +506,8 @@ func TestSyncedOfFormerPods(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what another controller has left behind is named, and keeps nothing from working.
+// TestLeftBehind: the children that another controller has left behind are named, and do not affect
+// the site.
 func TestLeftBehind(t *testing.T) {
 	const left = `remove them with "kubectl delete"`
 	for name, test := range map[string]struct {
@@ -534,8 +533,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestChangedMessagesOfErrorsAreNotWritten: an error that comes with another message each time
-// would be written each time, and each write has the Website reconciled again. Another error is written.
+// TestChangedMessagesOfErrorsAreNotWritten: an error whose message changes each time would be written
+// each time, and each write reconciles the Website again. Another error is written.
 func TestChangedMessagesOfErrorsAreNotWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason, first, second string

@@ -23,8 +23,8 @@ func conditionReasons(is func(workload.Failure) bool) sets.Set[string] {
 	return reasons
 }
 
-// fetchFailure returns why a pod cannot fetch. One failed fetch may be resolved by
-// the next.
+// fetchFailure returns the reason why a pod cannot fetch. It ignores a single failed fetch: the next
+// one may succeed.
 func fetchFailure(website *v1beta1.Website, observed workload.Observation) *finding {
 	if observed.Failure == "" {
 		return nil
@@ -34,8 +34,7 @@ func fetchFailure(website *v1beta1.Website, observed workload.Observation) *find
 	return found
 }
 
-// explainFetch returns the finding of a failure. It never repeats what a program has
-// printed.
+// explainFetch returns the finding for a failure. Its message never contains the output of a program.
 func explainFetch(website *v1beta1.Website, failure git.Reason) *finding {
 	failure = workload.KnownReason(failure)
 	found := &finding{reason: workload.Failures[failure].Condition, message: (&git.Error{Reason: failure}).Error()}

@@ -10,7 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// TestFailureMessages: each says what to do, with the field, and repeats nothing that a program has printed.
+// TestFailureMessages: each message names a remedy with the field, and contains no output of a
+// program.
 func TestFailureMessages(t *testing.T) {
 	withSecret := func(website *v1beta1.Website) {
 		website.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "credentials"}

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// fit removes from a status what other clients have written into its conditions if the API server would reject it as
-// too large. What this package writes fits without it.
+// fit removes the conditions of other clients from a status if the API server would reject it as too
+// large. The conditions of this package alone are small enough.
 func fit(status *v1beta1.WebsiteStatus) {
 	if validation.StatusFits(status) {
 		return
@@ -25,7 +25,8 @@ func fit(status *v1beta1.WebsiteStatus) {
 	}
 }
 
-// ownConditions returns the conditions of some types. One that stays as it was reported may be of another client.
+// ownConditions returns the conditions of some types. A condition that stays as reported may have
+// been written by another client.
 func ownConditions(all []metav1.Condition, isOwn func(kind string) bool) []metav1.Condition {
 	own := slices.DeleteFunc(all, func(condition metav1.Condition) bool { return !isOwn(condition.Type) })
 	for i := range own {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// largest is an Input of which each part is as large as it can be. The text is that of messages.
+// largest returns an Input whose parts have their maximum size. Messages consist of the text.
 func largest(text string) *Input {
 	in := newInput()
 	name := func(i, length int) string { return fmt.Sprintf("%0*d", length, i) }
@@ -62,7 +62,7 @@ func largest(text string) *Input {
 
 // TestTheLargestStatusFits validates the largest statuses as the API server does.
 func TestTheLargestStatusFits(t *testing.T) {
-	// ofOthers are as many conditions of other clients as there may be.
+	// ofOthers returns the maximum number of conditions of other clients.
 	ofOthers := func(number int) (found []metav1.Condition) {
 		for i := range number {
 			found = append(found, metav1.Condition{Type: fmt.Sprint("Others", i), Status: "True", Reason: "R",

@@ -11,22 +11,23 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// maxHistory is how many releases are reported.
+// maxHistory is the maximum number of reported releases.
 const maxHistory = 10
 
-// Origin is what is remembered about why the pods could serve another commit. It is of
-// this controller only, and zero where the one before it would have to be asked.
+// Origin has the cause of the next release, as this controller remembers it. It is zero for causes
+// before the start of the controller.
 type Origin struct {
-	// SpecChanged is true if not all pods have served what the spec says since it has
-	// changed, which was seen at SpecChangedTime.
+	// SpecChanged is true if not all pods have served the spec since its change, which was observed
+	// at SpecChangedTime.
 	SpecChanged     bool
 	SpecChangedTime time.Time
-	// SeenTime is when the commit that all ready pods serve was first seen at one of them.
+	// SeenTime is the time of the first observation of the commit that all ready pods serve.
 	SeenTime time.Time
 }
 
-// history returns the releases to report: a commit is one once all ready pods serve it. The
-// times of a new one are precise in memory, for metrics and events, and whole seconds as written.
+// history returns the releases to report: a commit becomes one once all ready pods serve it. The
+// times of a new release are precise in memory, for metrics and events, and whole seconds in the
+// status.
 func (in *Input) history() []v1beta1.WebsiteRelease {
 	reported := in.Website.Status.History
 	commit, state := commitOf(in.Pods)
@@ -43,7 +44,7 @@ func (in *Input) history() []v1beta1.WebsiteRelease {
 		return described
 	}
 	if len(reported) > 0 && in.replaces(commit, reported[0].Commit) {
-		// What is published is the same.
+		// The content is the same.
 		renamed := append([]v1beta1.WebsiteRelease(nil), reported...)
 		renamed[0].Commit, renamed[0].Subject, renamed[0].Author = commit, subject, author
 		return renamed
@@ -62,13 +63,13 @@ func (in *Input) history() []v1beta1.WebsiteRelease {
 	return history[:min(len(history), maxHistory)]
 }
 
-// cause returns why the pods serve a commit that is new in the history, and since when they
-// were to, or zero.
+// cause returns the reason why the pods serve a new commit, and the time since when they should, or
+// zero.
 func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
 	website := in.Website
 	switch {
 	case len(website.Status.History) == 0 && website.Status.Commit != "":
-		// It was published before there was a history.
+		// The commit was published before the history existed.
 		return v1beta1.ReleaseCauseSpec, time.Time{}
 	case len(website.Status.History) == 0 && website.Generation == 1:
 		return v1beta1.ReleaseCauseSpec, website.CreationTimestamp.Time
@@ -89,7 +90,7 @@ func (in *Input) seenBefore(begun time.Time) bool {
 	return !in.Origin.SeenTime.IsZero() && in.Origin.SeenTime.Before(begun)
 }
 
-// replaces reports whether a ready pod says that its commit has the content of an earlier one.
+// replaces reports whether the commit of a ready pod has the content of an earlier one.
 func (in *Input) replaces(commit, earlier string) bool {
 	return slices.ContainsFunc(in.Pods, func(pod Pod) bool {
 		return pod.Ready && pod.Commit == commit && strings.Contains(pod.Replaced, earlier)

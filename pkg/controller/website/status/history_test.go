@@ -35,12 +35,12 @@ func delayOf(release v1beta1.WebsiteRelease) *int64 {
 	return ptr.To(release.PublishedTime.Sub(release.ObservedTime.Time).Milliseconds())
 }
 
-// TestHistory: a commit is a release once all ready pods serve it, with why and after how long.
+// TestHistory: a commit is a release once all ready pods serve it, with its cause and delay.
 func TestHistory(t *testing.T) {
 	before := withHistory(released(commitB, v1beta1.ReleaseCauseSpec))
 	for name, test := range map[string]struct {
 		tweaks []func(*Input)
-		// releases is the length of the history, and the rest is the newest entry.
+		// releases is the length of the history; the other fields are the newest entry.
 		releases int
 		commit   string
 		cause    v1beta1.ReleaseCause
@@ -118,8 +118,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryIsDescribed: the subject and the author are reported with the commit, or as soon
-// as they are known.
+// TestHistoryIsDescribed: the subject and the author are reported with the commit, or as soon as they
+// are observed.
 func TestHistoryIsDescribed(t *testing.T) {
 	for name, tweaks := range map[string][]func(*Input){
 		"at once": {withHistory(released(commitB, v1beta1.ReleaseCausePoll)), described("Fix it", "A. Author")},
@@ -135,14 +135,14 @@ func TestHistoryIsDescribed(t *testing.T) {
 	}
 }
 
-// TestPinned: Synced is True while all ready pods serve the commit of spec.pin, whatever they
-// can fetch.
+// TestPinned: Synced is True while all ready pods serve the commit of spec.pin, whatever their last
+// fetch.
 func TestPinned(t *testing.T) {
 	for name, test := range map[string]struct {
 		tweaks []func(*Input)
 		status metav1.ConditionStatus
 		reason string
-		// settled is whether all pods serve what the spec says.
+		// settled is true if all pods serve the spec.
 		settled bool
 	}{
 		"not pinned": {nil, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, true},

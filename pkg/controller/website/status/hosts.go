@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// maxHostMessage is the length of the longest message of a host, of which a Website may have 64.
+// maxHostMessage is the maximum length of the message of a host: a Website may have 64 hosts.
 const maxHostMessage = 512
 
 // IsRouted reports whether requests for a host reach the site.
@@ -24,7 +24,7 @@ func IsRouted(host v1beta1.WebsiteHostStatus) bool {
 	return meta.IsStatusConditionTrue(host.Conditions, v1beta1.HostRouted)
 }
 
-// routedCondition returns the condition Routed of a host, which is Unknown without one.
+// routedCondition returns the condition Routed of a host. It is Unknown if absent.
 func routedCondition(host v1beta1.WebsiteHostStatus) metav1.Condition {
 	if condition := meta.FindStatusCondition(host.Conditions, v1beta1.HostRouted); condition != nil {
 		return *condition
@@ -34,7 +34,7 @@ func routedCondition(host v1beta1.WebsiteHostStatus) metav1.Condition {
 	}
 }
 
-// hostStatuses returns what is reported of the hosts of the spec.
+// hostStatuses returns the status of the hosts of the spec.
 func (in *Input) hostStatuses() []v1beta1.WebsiteHostStatus {
 	if in.Routing == nil {
 		if in.RoutesRemain {
@@ -49,7 +49,8 @@ func (in *Input) hostStatuses() []v1beta1.WebsiteHostStatus {
 	return hosts
 }
 
-// host returns what is reported of a host. One that was not requested yet stays as it was reported.
+// host returns the status of a host. It keeps the last reported status of a host before its first
+// request.
 func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 	host := v1beta1.WebsiteHostStatus{Name: name}
 	isNamed := func(host v1beta1.WebsiteHostStatus) bool { return host.Name == name }
@@ -86,7 +87,7 @@ func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 	case IsWildcard(name):
 		set(metav1.ConditionUnknown, v1beta1.WebsiteReasonHostNotRequested, "no request is made for a host with a wildcard")
 	case before.Status == metav1.ConditionTrue || obstacle == nil && requestReasons.Has(before.Reason):
-		// It is requested again soon.
+		// The host is requested again soon.
 	case obstacle != nil:
 		set(metav1.ConditionUnknown, obstacle.Reason, obstacle.Message)
 	default:
@@ -95,14 +96,14 @@ func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 	return host
 }
 
-// requestReasons are why a request shows that a host is not routed.
+// requestReasons are the reasons for which a request shows that a host is not routed.
 var requestReasons = sets.New(
 	v1beta1.WebsiteReasonHostUnreachable,
 	v1beta1.WebsiteReasonCertificateInvalid,
 	v1beta1.WebsiteReasonRedirectUnavailable,
 )
 
-// requested returns what a request for a host has shown.
+// requested returns the status of a host after a request.
 func (in *Input) requested(
 	name string, result routeprobe.Result,
 ) (status metav1.ConditionStatus, reason, message string) {
@@ -132,7 +133,7 @@ func leadsElsewhere(result routeprobe.Result) string {
 	return "requests at the address of the Gateway or Ingress reach the site, but " + result.DNS
 }
 
-// failureOf returns why a response is not the site, or "".
+// failureOf returns the reason why a response is not from the site, or "".
 func (in *Input) failureOf(result routeprobe.Result) string {
 	if result.Failure != "" || result.Commit == "" || in.published(result.Commit) {
 		return result.Failure
@@ -140,8 +141,8 @@ func (in *Input) failureOf(result routeprobe.Result) string {
 	return fmt.Sprintf("%s serves commit %s, which this site has not published", result.URL, result.Commit)
 }
 
-// published reports whether a commit is or was one of the site. While not all pods can be observed, any
-// can be.
+// published reports whether a commit is, or was, published. While not all pods can be observed, it
+// returns true for any commit.
 func (in *Input) published(commit string) bool {
 	state := in.commitState()
 	return !in.Probing || state == commitUnknown || state == commitUnreachable || commit == in.commit() ||
@@ -151,7 +152,7 @@ func (in *Input) published(commit string) bool {
 		})
 }
 
-// hostURLs returns where the hosts were found: the canonical one first, and those that are redirected last.
+// hostURLs returns the URLs of the hosts: the canonical one first, and the redirected ones last.
 func (in *Input) hostURLs() []string {
 	if in.Routing == nil {
 		return nil
@@ -180,7 +181,7 @@ func (in *Input) preference(host string) int {
 	}
 }
 
-// hostURL returns where a host was found, by the last request or one before, or "".
+// hostURL returns the URL of a host from the last successful request, or "".
 func (in *Input) hostURL(host v1beta1.WebsiteHostStatus) string {
 	if _, isTaken := in.Routing.Taken[host.Name]; isTaken {
 		return ""

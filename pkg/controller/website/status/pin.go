@@ -5,7 +5,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// Settled reports whether all ready pods serve what the spec says, once the Deployment is what it should be.
+// Settled reports whether all ready pods serve the spec, once the Deployment is up to date.
 func Settled(in *Input) bool {
 	commit, state := commitOf(in.Pods)
 	pin := resources.PinOf(in.Website)
@@ -20,8 +20,8 @@ func Settled(in *Input) bool {
 	return true
 }
 
-// pinned finds that all ready pods serve the commit that the spec names. Whether they can
-// fetch another one does not matter then.
+// pinned returns a finding if all ready pods serve the commit in the spec. Then it does not matter
+// whether they can fetch another one.
 func pinned(in *Input) *finding {
 	pin := resources.PinOf(in.Website)
 	commit, state := commitOf(in.Pods)
@@ -35,7 +35,7 @@ func pinned(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonPinned, message: message}
 }
 
-// pinPending finds that the pods do not serve the commit of spec.pin yet.
+// pinPending returns a finding if the pods do not serve the commit of spec.pin yet.
 func pinPending(in *Input) *finding {
 	pin := resources.PinOf(in.Website)
 	commit, state := commitOf(in.Pods)

@@ -19,11 +19,10 @@ import (
 // startGrace is how long a pod may wait for its volumes and its network.
 const startGrace = 30 * time.Second
 
-// replacementDelay is how far from the end of a pod the one that takes its place
-// is created at most.
+// replacementDelay is the maximum time between the end of a pod and the creation of its replacement.
 const replacementDelay = time.Minute
 
-// podProblem finds why there are too few pods, or why they do not serve.
+// podProblem returns the reason why there are too few pods, or why they do not serve.
 func podProblem(in *Input) *finding {
 	if in.Deployment == nil || in.rolledOut() {
 		return nil
@@ -37,9 +36,8 @@ func podProblem(in *Input) *finding {
 	return in.stillReported(v1beta1.WebsiteReady, in.anyStartsInSilence())
 }
 
-// podsNotServing finds why pods do not serve, judged by the first pod in whose
-// status it can be read. It names no pod: with every restart that would be another
-// message.
+// podsNotServing returns the reason why pods do not serve, from the first pod whose status has one.
+// It does not name the pod: the message would change with every restart.
 func (in *Input) podsNotServing() *finding {
 	var waiting, ended []Pod
 	var present int32
@@ -70,8 +68,8 @@ func (in *Input) podsNotServing() *finding {
 	return nil
 }
 
-// isReplacedBy reports whether one of the pods that wait took the place of one that has ended. That stays until it
-// is collected, and most are of the past.
+// isReplacedBy reports whether one of the waiting pods is the replacement of an ended one. Ended pods
+// stay until they are collected, and most are old.
 func isReplacedBy(ended Pod, waiting []Pod) bool {
 	end := workload.EndTime(ended.Pod)
 	return slices.ContainsFunc(waiting, func(pod Pod) bool {
@@ -79,8 +77,8 @@ func isReplacedBy(ended Pod, waiting []Pod) bool {
 	})
 }
 
-// isOfTheSpec reports whether a pod has the current pod template. What keeps another one from serving may be what the
-// current spec corrects.
+// isOfTheSpec reports whether a pod has the current pod template. The current spec may fix the
+// problem of an outdated pod.
 func (in *Input) isOfTheSpec(pod Pod) bool {
 	return in.current() && in.Template != "" && pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == in.Template
 }
@@ -113,8 +111,8 @@ func (in *Input) podNotServing(pod Pod) *finding {
 	return nil
 }
 
-// podEvicted finds why a pod was evicted. The kubelet reports it only if a container failed
-// on that; otherwise the agent has.
+// podEvicted returns the reason why a pod was evicted. The kubelet reports it only if that made a
+// container fail; otherwise the agent has reported it.
 func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 	if why := pod.Status.Message; strings.Contains(why, "EmptyDir volume") {
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge,
@@ -126,8 +124,8 @@ func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 	return nil
 }
 
-// waitsToStart reports whether the kubelet of a pod's node has not brought up
-// its volumes and its network.
+// waitsToStart reports whether the kubelet of a pod's node has not set up its volumes and its
+// network.
 func waitsToStart(pod *corev1.Pod) bool {
 	scheduled, started := workload.PodCondition(pod, corev1.PodScheduled),
 		workload.PodCondition(pod, corev1.PodReadyToStartContainers)
@@ -144,8 +142,7 @@ func notStarting(website *v1beta1.Website) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonPodNotStarting, message: message}
 }
 
-// containerNotRunning finds why a container does not run. The reasons are those of
-// the kubelet.
+// containerNotRunning returns the reason why a container does not run, as reported by the kubelet.
 func containerNotRunning(container *corev1.ContainerStatus) *finding {
 	waiting := container.State.Waiting
 	if waiting == nil {
@@ -173,7 +170,7 @@ func containerNotRunning(container *corev1.ContainerStatus) *finding {
 	}
 }
 
-// pathNotFound finds that the last commit that a pod has fetched is not published.
+// pathNotFound returns the finding for a pod whose last fetched commit is not published.
 func pathNotFound(website *v1beta1.Website, pod Pod) *finding {
 	message := fmt.Sprintf("spec.source.path: the last commit has no directory %q", website.Spec.Source.Path)
 	if pod.Commit != "" {

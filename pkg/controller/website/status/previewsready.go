@@ -10,21 +10,21 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// Previews is what was found of the previews of a Website.
+// Previews is the observed state of the previews of a Website.
 type Previews struct {
-	// Suspended is true while they stay as they are.
+	// Suspended is true while the previews are not reconciled.
 	Suspended bool
-	// Reported is what is reported of the branches.
+	// Reported is the status of the branches.
 	Reported []v1beta1.WebsitePreviewStatus
-	// Listed is true if the branches are known, and ListFailure is why they could not be
+	// Listed is true if the branches are known, and ListFailure is the reason why they could not be
 	// listed.
 	Listed      bool
 	ListFailure git.Reason
-	// Omitted is how many branches match and have no preview.
+	// Omitted is the number of matching branches without a preview.
 	Omitted int
-	// Next is when the next preview is too old, or zero.
+	// Next is the time until the next preview is too old, or zero.
 	Next time.Duration
-	// Problem is why a preview could not be written, or nil.
+	// Problem is the reason why a preview could not be written, or nil.
 	Problem *problem.Problem
 }
 
@@ -43,8 +43,8 @@ func previewsSuspended(in *Input) *finding {
 		message: "spec.suspend is true: no previews are created, changed or removed"}
 }
 
-// previewProblem finds that a preview cannot be written. An error that may be over with the
-// next try changes nothing.
+// previewProblem returns a finding if a preview cannot be written. It ignores an error that the next
+// try may resolve.
 func previewProblem(in *Input) *finding {
 	if in.Previews == nil || in.Previews.Problem == nil {
 		return nil
@@ -76,8 +76,8 @@ func previewsNotObserved(in *Input) *finding {
 		message: "the branches are not known: website-controller runs with --commit-observation=None"}
 }
 
-// branchesUnknown finds that no pod has reported the branches. What was reported before stays
-// until all ready pods have been probed.
+// branchesUnknown returns a finding if no pod has reported the branches. The last report stays until
+// all ready pods have been probed.
 func branchesUnknown(in *Input) *finding {
 	if in.Previews == nil || in.Previews.Listed {
 		return nil

@@ -10,19 +10,20 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// remedy is what resolves a reason of the condition Routed.
+// remedy is the way to resolve a reason of the condition Routed.
 type remedy int
 
 const (
-	// unneeded is for hosts that are routed. DNS is in here: it may lead to another proxy in front of
-	// the Gateway, and changes when its owner decides to.
+	// unneeded is for hosts that are routed. It includes DNS problems: the name may resolve to
+	// another proxy in front of the Gateway, and changes when its owner decides to.
 	unneeded remedy = iota
-	// byWaiting is for what another controller, the network or the next request may resolve.
+	// byWaiting is for reasons that another controller, the network or the next request may resolve.
 	byWaiting
-	// byUserInTime is for what a user has to resolve, or what is being created: a Gateway, a
-	// certificate. Clients give up when a Website is Stalled, so it is once the deadline has passed.
+	// byUserInTime is for reasons that a user has to resolve, unless the missing object is being
+	// created: a Gateway, a certificate. Clients give up when a Website is Stalled, so it becomes
+	// Stalled only after the deadline.
 	byUserInTime
-	// byUser is for what no other controller resolves.
+	// byUser is for reasons that no other controller resolves.
 	byUser
 )
 
@@ -48,12 +49,12 @@ var remedies = map[string]remedy{
 	v1beta1.WebsiteReasonHostTaken: byUser,
 }
 
-// hostsDeadline is how long a reason may last that a user has to resolve: as long as a Deployment may
-// take for its pods.
+// hostsDeadline is the time for which a reason that a user has to resolve may last: the progress
+// deadline of a Deployment.
 const hostsDeadline = resources.ProgressDeadlineSeconds * time.Second
 
-// hostObstacle finds why the hosts are not routed, and what resolves it. A Website that is offline on
-// request has no pods that its hosts could reach.
+// hostObstacle returns the reason why the hosts are not routed, and its remedy. A Website that is
+// offline on request has no pods for its hosts.
 func (in *Input) hostObstacle() (*finding, remedy) {
 	if in.routed == nil || in.wantedReplicas() == 0 {
 		return nil, unneeded
@@ -65,9 +66,9 @@ func (in *Input) hostObstacle() (*finding, remedy) {
 	return &finding{reason: in.routed.Reason, message: in.routed.Message}, remedy
 }
 
-// hostsStalled finds that the hosts are not routed before a user acts. Since when is in the condition
-// Reconciling, which begins anew with another reason and with another generation: so the time of one
-// reason is known to a later controller, and a change of the spec has all of it.
+// hostsStalled returns a finding if the hosts are not routed until a user acts. The start is in the
+// condition Reconciling, which begins anew with another reason or generation: so a later controller
+// knows the time of one reason, and a change of the spec starts a new deadline.
 func hostsStalled(in *Input) *finding {
 	found, remedy := in.hostObstacle()
 	if found == nil || !in.current() {
@@ -82,7 +83,7 @@ func hostsStalled(in *Input) *finding {
 	return nil
 }
 
-// untilStalled returns when a computed status is that of a Website that is Stalled because of its hosts, or 0.
+// untilStalled returns the time until a Website becomes Stalled because of its hosts, or 0.
 func (in *Input) untilStalled(computed *v1beta1.WebsiteStatus) time.Duration {
 	reconciling := meta.FindStatusCondition(computed.Conditions, v1beta1.WebsiteReconciling)
 	if reconciling == nil || remedies[reconciling.Reason] != byUserInTime {
@@ -91,8 +92,9 @@ func (in *Input) untilStalled(computed *v1beta1.WebsiteStatus) time.Duration {
 	return hostsDeadline - in.Now.Sub(reconciling.LastTransitionTime.Time)
 }
 
-// hostsUnready finds that a Website is not Ready because of its hosts: from the time when it is Stalled
-// until they are routed. One failed request, or a Gateway that is replaced, does not change Ready.
+// hostsUnready returns a finding if a Website is not Ready because of its hosts: from the time when
+// it is Stalled until they are routed. One failed request, or a Gateway that is replaced, does not
+// change Ready.
 func hostsUnready(in *Input) *finding {
 	if found := hostsStalled(in); found != nil || !in.wasUnreadyForHosts() {
 		return found
@@ -101,8 +103,8 @@ func hostsUnready(in *Input) *finding {
 	return found
 }
 
-// wasUnreadyForHosts reports whether the Website was not Ready because of its hosts, and nothing else,
-// when its status was last written.
+// wasUnreadyForHosts reports whether the last written status has the Website not Ready because of its
+// hosts alone.
 func (in *Input) wasUnreadyForHosts() bool {
 	ready := in.reported(v1beta1.WebsiteReady)
 	return ready != nil && ready.Status == metav1.ConditionFalse && remedies[ready.Reason] != unneeded

@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// withRouted is a Website of which the condition Routed is known from before, with a reason.
+// withRouted reports the condition Routed with a reason.
 func withRouted(reason string) func(*Input) {
 	return func(in *Input) {
 		in.Website.Spec.Hosts = hostsOf(shop)
@@ -26,7 +26,7 @@ func withRouted(reason string) func(*Input) {
 	}
 }
 
-// later reports a status, and changes what it was computed from after some time.
+// later reports a status, and changes its input after some time.
 func later(in *Input, after time.Duration, tweaks ...func(*Input)) {
 	in.Website.Status = Compute(in)
 	in.Now = in.Now.Add(after)
@@ -35,7 +35,8 @@ func later(in *Input, after time.Duration, tweaks ...func(*Input)) {
 	}
 }
 
-// TestRemedies has each reason of the condition Routed last, and looks at it before and after the deadline.
+// TestRemedies makes each reason of the condition Routed last, and checks the conditions before and
+// after the deadline.
 func TestRemedies(t *testing.T) {
 	type outcome struct {
 		begin, end string
@@ -47,7 +48,7 @@ func TestRemedies(t *testing.T) {
 	want := map[string]outcome{
 		"HostsRouted": routed, "HostRouted": routed, "HostNotRequested": routed,
 		"CertificateNotUsed": routed,
-		// It may lead to a proxy in front of the Gateway.
+		// DNS may lead to a proxy in front of the Gateway.
 		"DNSElsewhere": routed,
 
 		"RoutePending": waiting("RoutePending"), "HostUnreachable": waiting("HostUnreachable"),
@@ -117,7 +118,7 @@ func reasonsOfHosts(t *testing.T) []string {
 	return reasons
 }
 
-// TestHostsDeadline: the time of a reason is its own, and known to a later controller.
+// TestHostsDeadline: each reason has its own start, which a later controller knows.
 func TestHostsDeadline(t *testing.T) {
 	const most, rest = hostsDeadline - time.Minute, time.Minute
 	missing := withRouted(v1beta1.WebsiteReasonGatewayNotFound)
@@ -212,7 +213,7 @@ func TestHostsDeadline(t *testing.T) {
 	}
 }
 
-// TestHostsAreRechecked: that the deadline has passed shows without an event.
+// TestHostsAreRechecked: the deadline passes without an event.
 func TestHostsAreRechecked(t *testing.T) {
 	in := newInput(withRouted(v1beta1.WebsiteReasonGatewayNotFound))
 	if got := recheck(in); got != hostsDeadline {

@@ -14,12 +14,11 @@ var probedReasons = sets.New(
 	v1beta1.WebsiteReasonAccessSecretInvalid,
 ).Union(conditionReasons(func(workload.Failure) bool { return true }))
 
-// IsFetchProblem reports whether a reason is why a commit could not be fetched or published.
+// IsFetchProblem reports whether a reason is about a commit that could not be fetched or published.
 func IsFetchProblem(reason string) bool { return probedReasons.Has(reason) }
 
-// stillReported returns the last reported finding of a probe while the pods do not
-// answer: a controller that has just started has not probed them yet, and the problem
-// may still exist.
+// stillReported returns the last reported finding of a probe while the pods do not respond: a
+// controller that has just started has not probed them yet, and the problem may still exist.
 func (in *Input) stillReported(kind string, silent bool) *finding {
 	before := in.reported(kind)
 	if !silent || before == nil || before.ObservedGeneration != in.Website.Generation ||
@@ -31,9 +30,8 @@ func (in *Input) stillReported(kind string, silent bool) *finding {
 		stalled.Reason != before.Reason}
 }
 
-// undecided reports whether the probes of a pod that could answer have not shown
-// enough to judge by: there was none yet, or the pod fetches for the first time as
-// far as is known. Either is over soon.
+// undecided reports whether the probes of a pod have not shown enough: there was none yet, or the
+// first known fetch of the pod is in progress. Both end soon.
 func (p *Pod) undecided() bool {
 	if !workload.CanAnswer(p.Pod) {
 		return false
@@ -41,13 +39,13 @@ func (p *Pod) undecided() bool {
 	return !p.Observed || p.Reachable && p.FollowingUnknown && p.Commit == "" && !p.PathNotFound && p.Failure == ""
 }
 
-// anyUndecided reports whether there is such a pod.
+// anyUndecided reports whether a pod is undecided.
 func (in *Input) anyUndecided() bool {
 	return in.Probing && slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.undecided() })
 }
 
-// anyStartsInSilence reports whether a pod that does not serve yet has not reported
-// why, or is unreachable.
+// anyStartsInSilence reports whether a pod that does not serve yet has not reported a reason, or is
+// unreachable.
 func (in *Input) anyStartsInSilence() bool {
 	return in.Probing && slices.ContainsFunc(in.Pods, func(pod Pod) bool {
 		return !pod.Ready && (pod.undecided() || workload.CanAnswer(pod.Pod) && !pod.Reachable)

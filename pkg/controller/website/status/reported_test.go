@@ -9,9 +9,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// TestStillReported: a controller that has just started has not heard the pods yet,
-// and one that cannot reach them never will. What was reported stays until they
-// say something else: a status that goes there and back is wrong in between.
+// TestStillReported: a controller that has just started has not probed the pods yet, and one that
+// cannot reach them never will. The last reported conditions stay until a pod reports otherwise: a
+// status that changes back and forth is wrong in between.
 func TestStillReported(t *testing.T) {
 	failing := func(failure git.Reason) func(*Pod) {
 		return func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, failure }
@@ -44,7 +44,7 @@ func TestStillReported(t *testing.T) {
 			heard := in.Pods
 			for silence, test := range map[string]struct {
 				silent func(*Pod)
-				// also are conditions that stay, besides those of pods that are ready.
+				// also lists conditions that stay, besides the conditions about ready pods.
 				also []string
 			}{
 				"not probed yet": {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, false },
@@ -74,7 +74,7 @@ func TestStillReported(t *testing.T) {
 					}
 				}
 			}
-			// Another spec is another question.
+			// The conditions of another spec do not stay.
 			in.Website.Generation++
 			for i := range in.Pods {
 				in.Pods[i].Observation, in.Pods[i].Observed = workload.Observation{}, false

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestStatusWithoutStatus: a backup may restore a Website and its children without a status. What can be observed is
-// reported again, and docs/backup.md says of each field whether that is so.
+// TestStatusWithoutStatus: a backup may restore a Website and its children without a status.
+// Observable values are reported again, and docs/backup.md states this for each field.
 func TestStatusWithoutStatus(t *testing.T) {
 	in := newInput(func(in *Input) {
 		in.Website.Status = v1beta1.WebsiteStatus{}

@@ -18,7 +18,7 @@ import (
 
 func (in *Input) wantedReplicas() int32 { return ptr.Deref(in.Website.Spec.Replicas, 1) }
 
-// current reports whether the status of the Deployment is about its spec.
+// current reports whether the Deployment controller has observed the spec of the Deployment.
 func (in *Input) current() bool {
 	return in.Deployment != nil && in.Deployment.Status.ObservedGeneration >= in.Deployment.Generation
 }
@@ -34,18 +34,17 @@ func (in *Input) rolledOut() bool {
 	return in.updated() && in.Deployment.Status.AvailableReplicas == in.wantedReplicas()
 }
 
-// available reports whether enough pods serve: one may be missing, as the
-// PodDisruptionBudget allows, unless it is the only one. While only the number of
-// replicas changes, the pods that served before are enough.
+// available reports whether enough pods serve: one may be missing, as the PodDisruptionBudget allows,
+// unless it is the only one. While only the number of replicas changes, the pods that served before
+// are enough.
 func (in *Input) available() bool {
 	return in.Deployment != nil &&
 		(in.Deployment.Status.AvailableReplicas >= max(1, in.wantedReplicas()-1) || in.onlyScaling() ||
 			in.keepsServing() && !in.current())
 }
 
-// keepsServing reports whether the Website was Ready, but for its hosts, when its status was last
-// written, and no pod that was available then is missing: fewer of them are enough
-// when fewer are requested.
+// keepsServing reports whether the last written status was Ready, apart from its hosts, and no pod
+// that was available then is missing: fewer of them are enough when fewer are requested.
 func (in *Input) keepsServing() bool {
 	wasReady := meta.IsStatusConditionTrue(in.Website.Status.Conditions, v1beta1.WebsiteReady) || in.wasUnreadyForHosts()
 	if in.Deployment == nil || !wasReady {
@@ -55,17 +54,15 @@ func (in *Input) keepsServing() bool {
 	return in.Deployment.Status.AvailableReplicas >= max(1, before)
 }
 
-// onlyScaling reports whether pods are missing or superfluous only because
-// spec.replicas has changed: all pods have the current pod template, and none that
-// served is lost. A new pod template shows as pods that are not up to date, a lost
-// pod as fewer available ones than before.
+// onlyScaling reports whether pods are missing or superfluous only because spec.replicas has changed:
+// all pods have the current pod template, and no serving pod is lost. After a new pod template some
+// pods are outdated, after a loss fewer pods are available than before.
 func (in *Input) onlyScaling() bool {
 	return in.current() && in.keepsServing() && in.Deployment.Status.UpdatedReplicas == in.Deployment.Status.Replicas
 }
 
-// notObservedYet keeps Ready, which is then about the generation before, until the
-// Deployment controller has observed a change: only then it is known whether pods
-// are replaced.
+// notObservedYet keeps Ready, with the previous generation, until the Deployment controller has
+// observed a change: only then it is known whether pods are replaced.
 func notObservedYet(in *Input) *finding {
 	if in.Deployment == nil || in.current() || !in.keepsServing() {
 		return nil
@@ -128,8 +125,8 @@ func rolloutComplete(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonRolloutComplete, message: "all pods are up to date"}
 }
 
-// rolloutPending finds that the pods are as they should be but for what is new in this
-// version of the controller.
+// rolloutPending returns a finding if the pods are up to date, except for changes of this version of
+// the controller.
 func rolloutPending(in *Input) *finding {
 	if !in.RolloutPending || !in.rolledOut() {
 		return nil
@@ -143,8 +140,8 @@ func rolloutInProgress(*Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonRolloutInProgress, message: "pods are being started or replaced"}
 }
 
-// paused finds that the Deployment is paused. The controller does not own that
-// field, and leaves it as another client has set it.
+// paused returns a finding if the Deployment is paused. The controller does not own that field, and
+// leaves it to other clients.
 func paused(in *Input) *finding {
 	if in.Deployment == nil || !in.Deployment.Spec.Paused || in.updated() || in.onlyScaling() {
 		return nil
@@ -154,7 +151,7 @@ func paused(in *Input) *finding {
 			in.Deployment.Name)}
 }
 
-// overdue finds that the Deployment has exceeded its progress deadline.
+// overdue returns a finding if the Deployment has exceeded its progress deadline.
 func overdue(in *Input) *finding {
 	if !in.current() {
 		return nil
@@ -168,14 +165,14 @@ func overdue(in *Input) *finding {
 		message: "new pods did not become available within the progress deadline of the Deployment; existing pods are kept"}
 }
 
-// quotaLimit finds the parts of a quota error that do not change with the usage.
+// quotaLimit matches the parts of a quota error that do not change with the usage.
 var quotaLimit = regexp.MustCompile(`exceeded quota: ([^,]+),.*(limited: .*)$`)
 
-// forbiddenObject is how the message of a rejected pod begins. The name of the
-// pod differs each time.
+// forbiddenObject matches the beginning of the message of a rejected pod. The name of the pod differs
+// each time.
 var forbiddenObject = regexp.MustCompile(`^.*?pods "[^"]*" is forbidden: `)
 
-// podsRefused reads from the conditions of a Deployment why it has no pods.
+// podsRefused returns the reason in the conditions of a Deployment why it has no pods.
 func podsRefused(website *v1beta1.Website, deployment *appsv1.Deployment) *finding {
 	failure := workload.DeploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
 	if failure == nil || failure.Status != corev1.ConditionTrue {

@@ -11,32 +11,33 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// Routing is what was found of the hosts of a Website.
+// Routing is the observed state of the hosts of a Website.
 type Routing struct {
-	// Unknown is why nothing else is known; empty if it is.
+	// Unknown is the reason why the state is unknown; empty if it is known.
 	Unknown string
-	// Taken says of the hosts that another Website has which one that is.
+	// Taken maps the hosts of other Websites to their owners.
 	Taken map[string]string
-	// Obstacle is why requests do not reach the site; nil if none is known.
+	// Obstacle is the reason why requests do not reach the site; nil if none is known.
 	Obstacle *Obstacle
-	// Results are what requests to hosts have shown by now.
+	// Results are the last results of requests to hosts.
 	Results map[string]routeprobe.Result
-	// NoRedirect is why hosts with the role Redirect serve the site; empty if they redirect.
+	// NoRedirect is the reason why hosts with the role Redirect serve the site; empty if they
+	// redirect.
 	NoRedirect string
-	// UnusedCertificate says which certificate of the spec is not used; empty if it is.
+	// UnusedCertificate names a certificate of the spec that is not used; empty if all are.
 	UnusedCertificate string
 }
 
-// Obstacle is why requests do not reach a site.
+// Obstacle is the reason why requests do not reach a site.
 type Obstacle struct {
 	Reason, Message string
-	// Pending is true while another controller has not done its part.
+	// Pending is true while another controller is expected to remove the obstacle.
 	Pending bool
-	// Except are hosts that are routed all the same.
+	// Except are hosts that are routed nevertheless.
 	Except []string
 }
 
-// obstacleOf returns why requests for a host do not reach the site, or nil.
+// obstacleOf returns the reason why requests for a host do not reach the site, or nil.
 func (r *Routing) obstacleOf(host string) *Obstacle {
 	if r.Obstacle == nil || slices.Contains(r.Obstacle.Except, host) {
 		return nil
@@ -44,7 +45,7 @@ func (r *Routing) obstacleOf(host string) *Obstacle {
 	return r.Obstacle
 }
 
-// routingUnknown keeps what was reported while nothing is known.
+// routingUnknown keeps the reported condition while the state is unknown.
 func routingUnknown(in *Input) *finding {
 	if in.Routing == nil || in.Routing.Unknown == "" {
 		return nil
@@ -55,7 +56,7 @@ func routingUnknown(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonRoutePending, message: in.Routing.Unknown}
 }
 
-// hostTaken finds that another Website has a host.
+// hostTaken returns a finding if another Website owns a host.
 func hostTaken(in *Input) *finding {
 	if in.Routing == nil {
 		return nil
@@ -72,7 +73,7 @@ func hostTaken(in *Input) *finding {
 	return nil
 }
 
-// notRouted finds what keeps the hosts from being routed until a user acts.
+// notRouted returns the obstacle that only a user can remove.
 func notRouted(in *Input) *finding {
 	if in.Routing == nil || in.Routing.Obstacle == nil || in.Routing.Obstacle.Pending {
 		return nil
@@ -80,8 +81,8 @@ func notRouted(in *Input) *finding {
 	return &finding{reason: in.Routing.Obstacle.Reason, message: in.Routing.Obstacle.Message}
 }
 
-// routePending finds that another controller has not done its part, unless requests reach
-// the site all the same.
+// routePending returns the obstacle that another controller is expected to remove, unless requests
+// reach the site nevertheless.
 func routePending(in *Input) *finding {
 	if in.Routing == nil || in.Routing.Obstacle == nil || in.allRouted() {
 		return nil
@@ -89,8 +90,8 @@ func routePending(in *Input) *finding {
 	return &finding{reason: in.Routing.Obstacle.Reason, message: in.Routing.Obstacle.Message}
 }
 
-// allRouted reports whether requests for all hosts that can be requested reach the site,
-// and there is one.
+// allRouted reports whether requests for all hosts that can be requested reach the site, and there is
+// at least one.
 func (in *Input) allRouted() bool {
 	requested := 0
 	for _, host := range in.hosts {
@@ -105,7 +106,8 @@ func (in *Input) allRouted() bool {
 	return requested > 0
 }
 
-// hostFailing finds a host of which the last request did not reach the site, or was not redirected.
+// hostFailing returns a finding for a host whose last request did not reach the site, or was not
+// redirected.
 func hostFailing(in *Input) *finding {
 	for _, host := range in.hosts {
 		if routed := routedCondition(host); in.isRequested(host.Name) && routed.Status == metav1.ConditionFalse {
@@ -123,7 +125,7 @@ func (in *Input) isRequested(host string) bool {
 	return requested
 }
 
-// hostNotRequested finds a host of which no request has been made.
+// hostNotRequested returns a finding for a host before its first request.
 func hostNotRequested(in *Input) *finding {
 	if in.Routing == nil {
 		return nil
@@ -136,7 +138,8 @@ func hostNotRequested(in *Input) *finding {
 	return nil
 }
 
-// certificateNotUsed finds that the site is served with another certificate than that of the spec.
+// certificateNotUsed returns a finding if the site is served with another certificate than the one in
+// the spec.
 func certificateNotUsed(in *Input) *finding {
 	if in.Routing == nil || in.Routing.UnusedCertificate == "" {
 		return nil
@@ -144,8 +147,8 @@ func certificateNotUsed(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: in.Routing.UnusedCertificate}
 }
 
-// dnsElsewhere finds that the name of a host does not lead to the Gateway. The site may be
-// behind another proxy, so that is not an error.
+// dnsElsewhere returns a finding if the name of a host does not resolve to the Gateway. The site may
+// be behind another proxy, so that is not an error.
 func dnsElsewhere(in *Input) *finding {
 	if in.Routing == nil {
 		return nil
@@ -165,5 +168,5 @@ func hostsRouted(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonHostsRouted, message: "requests for the hosts reach the site"}
 }
 
-// IsWildcard reports whether a host stands for several names, so that it cannot be requested.
+// IsWildcard reports whether a host is a wildcard, so that it cannot be requested.
 func IsWildcard(host string) bool { return len(host) > 0 && host[0] == '*' }

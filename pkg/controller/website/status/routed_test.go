@@ -16,7 +16,7 @@ import (
 
 const shop, www = "shop.example.com", "www.example.com"
 
-// routed is an Input of which both hosts are found, changed by tweak.
+// routed returns an Input with two routed hosts, changed by tweak.
 func routed(tweak func(*Input)) *Input {
 	return newInput(func(in *Input) {
 		in.Website.Spec.Hosts = hostsOf(www, shop)
@@ -110,7 +110,7 @@ func TestRouted(t *testing.T) {
 	}
 }
 
-// TestHostsRemoved: nothing about hosts stays, once their routes are removed.
+// TestHostsRemoved: no status of hosts stays, once their routes are removed.
 func TestHostsRemoved(t *testing.T) {
 	remaining := Compute(newInput(func(in *Input) {
 		in.RoutesRemain = true
@@ -131,14 +131,14 @@ func TestHostsRemoved(t *testing.T) {
 	}
 }
 
-// hostWas is a host as it was reported before.
+// hostWas returns a previously reported status of a host.
 func hostWas(name string, status metav1.ConditionStatus, reason string) v1beta1.WebsiteHostStatus {
 	before := condition(v1beta1.HostRouted, status, reason, "before")
 	before.LastTransitionTime = metav1.NewTime(testNow)
 	return v1beta1.WebsiteHostStatus{Name: name, Conditions: []metav1.Condition{before}}
 }
 
-// TestHostConditions: what is reported of a single host.
+// TestHostConditions: the status of a single host.
 func TestHostConditions(t *testing.T) {
 	noGateway := &Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "no Gateway"}
 	pending := &Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Message: "no condition yet", Pending: true}
@@ -242,7 +242,7 @@ func TestHostConditions(t *testing.T) {
 	}
 }
 
-// TestAddressesOfManyHosts: each host has one, whatever the order of the list.
+// TestAddressesOfManyHosts: each host has a URL, in any order of the list.
 func TestAddressesOfManyHosts(t *testing.T) {
 	var first []string
 	for _, reverse := range []bool{false, true} {

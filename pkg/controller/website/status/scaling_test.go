@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// step is a change of a Website or its Deployment, and what is reported then.
+// step is a change of a Website or its Deployment, and the status after it.
 type step struct {
 	when string
 	// replicas is spec.replicas of the Website.
@@ -20,7 +20,7 @@ type step struct {
 	// unobserved is true while the Deployment controller has not observed the spec.
 	unobserved bool
 	ready      bool
-	// available is whether the Website is Available, reason that of Ready.
+	// isAvailable is the status of Available, reason the reason of Ready.
 	isAvailable bool
 	reason      string
 	reconciling bool
@@ -121,7 +121,7 @@ func TestOnlyARolloutOrALossEndsReady(t *testing.T) {
 				if got != s {
 					t.Errorf("%s: got\n%+v, want\n%+v", s.when, got, s)
 				}
-				// A rollout may still follow: Ready is about the generation before.
+				// A rollout may still follow: Ready has the previous generation.
 				if in.Website.Status.ObservedGeneration != ready.ObservedGeneration {
 					t.Errorf("%s: the status is about generation %d, Ready about %d", s.when, in.Website.Status.ObservedGeneration,
 						ready.ObservedGeneration)

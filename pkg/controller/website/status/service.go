@@ -9,8 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// serviceMissing finds that pods are unreachable because there is no Service, for
-// the reason for which it could not be created.
+// serviceMissing returns a finding if pods are unreachable because there is no Service, with the
+// reason why it could not be created.
 func serviceMissing(in *Input) *finding {
 	if !in.ServiceMissing {
 		return nil
@@ -18,8 +18,8 @@ func serviceMissing(in *Input) *finding {
 	return childProblem(in)
 }
 
-// noEndpoints finds that the Service sends requests to none of the ready pods. When
-// no pod is known to be ready, that is another problem, or the cache lags behind.
+// noEndpoints returns a finding if the Service selects none of the ready pods. Without a ready pod,
+// there is another problem, or the cache lags.
 func noEndpoints(in *Input) *finding {
 	ready := in.ReadyPods()
 	port := httpPort(in.Service)

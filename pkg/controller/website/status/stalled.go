@@ -7,11 +7,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// stalledReasons are the reasons that only a user can resolve, by changing the
-// Website or what it refers to. The others may resolve themselves: a node is added,
-// a quota is raised, a Secret follows, a host is reachable again. Since clients give
-// up when a Website is stalled, what is not certain is not in here. A failed fetch counts
-// after the second in a row.
+// stalledReasons are the reasons that only a user can resolve, by changing the Website or an object
+// that it refers to. The others may resolve themselves: a node is added, a quota is raised, a Secret
+// is created, a host is reachable again. Since clients give up when a Website is stalled, uncertain
+// reasons are omitted. A failed fetch counts after the second in a row.
 var stalledReasons = sets.New(
 	v1beta1.WebsiteReasonSpecInvalid,
 	v1beta1.WebsiteReasonNameTaken,
@@ -23,8 +22,8 @@ var stalledReasons = sets.New(
 	v1beta1.WebsiteReasonAccessSecretInvalid,
 ).Union(conditionReasons(func(failure workload.Failure) bool { return failure.ByUser }))
 
-// stalled finds what keeps a Website from becoming what its spec says until a user
-// acts. Pods come before hosts: a host without pods behind it is unreachable.
+// stalled returns the finding that keeps a Website from matching its spec until a user acts. Pods
+// come before hosts: a host without pods behind it is unreachable.
 func stalled(in *Input) *finding {
 	found := obstacle(in)
 	if found == nil {
@@ -36,8 +35,8 @@ func stalled(in *Input) *finding {
 	return found
 }
 
-// reconciling finds that a Website is not yet what its spec says, and will be
-// without a user's doing as far as is known.
+// reconciling returns a finding if a Website does not match its spec yet, and no action of a user is
+// known to be necessary.
 func reconciling(in *Input) *finding {
 	if stalled(in) != nil {
 		return nil
@@ -52,8 +51,8 @@ func reconciling(in *Input) *finding {
 	return found
 }
 
-// obstacle finds why the children of a Website are not what its spec says, or nothing. A Website
-// that is Ready can have one: pods that are added to those that serve do not start.
+// obstacle returns the reason why the children of a Website do not match its spec, or nil. A Ready
+// Website can have one: pods do not start that are added to the serving ones.
 func obstacle(in *Input) *finding {
 	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem,
 		unlessServing(suspendedWithoutCommit),

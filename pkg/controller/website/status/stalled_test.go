@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// abnormal returns Stalled or Reconciling with its reason, or nothing.
+// abnormal returns Stalled or Reconciling with its reason, or "".
 func abnormal(status *v1beta1.WebsiteStatus) string {
 	for _, kind := range []string{v1beta1.WebsiteStalled, v1beta1.WebsiteReconciling} {
 		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
@@ -25,8 +25,8 @@ func abnormal(status *v1beta1.WebsiteStatus) string {
 	return ""
 }
 
-// checkAbnormal checks what holds of every status: Stalled and Reconciling are True
-// or absent, never both, and a Website that is not Ready has one of them.
+// checkAbnormal checks the invariants of every status: Stalled and Reconciling are True or absent,
+// never both, and a Website that is not Ready has one of them.
 func checkAbnormal(t *testing.T, in *Input, status *v1beta1.WebsiteStatus) {
 	t.Helper()
 	present := 0
@@ -167,8 +167,8 @@ func TestStalledAndReconciling(t *testing.T) {
 	}
 }
 
-// TestStalledOutlivesTheController: one that has just started has not probed the pods
-// yet, and reports no other state meanwhile.
+// TestStalledOutlivesTheController: a controller that has just started has not probed the pods yet,
+// and keeps the reported state meanwhile.
 func TestStalledOutlivesTheController(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		in := newInput(broken(func(p *Pod) {

@@ -6,7 +6,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// suspendedWithoutCommit finds that a Website is suspended and that there is no commit that its pods could serve.
+// suspendedWithoutCommit returns a finding if a Website is suspended without a commit that its pods
+// could serve.
 func suspendedWithoutCommit(in *Input) *finding {
 	if resources.PinOf(in.Website) != requests.PinCurrent {
 		return nil
@@ -19,7 +20,7 @@ func suspendedWithoutCommit(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonSuspendedWithoutCommit, message: message}
 }
 
-// suspension finds how far a Website is suspended, or nothing when it is not.
+// suspension returns the progress of a suspension, or nil without one.
 func suspension(in *Input) *finding {
 	if !resources.IsSuspended(in.Website) {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSuspendedWithoutCommit: the condition says what to do.
+// TestSuspendedWithoutCommit: the condition names the remedy.
 func TestSuspendedWithoutCommit(t *testing.T) {
 	for probing, want := range map[bool]string{
 		true:  "nothing is; set it to false, or set spec.pin",

@@ -11,19 +11,19 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// syncGrace is how long pods may take for a sync in addition to the time limit of a fetch:
-// to make a release of it, and to switch to that together.
+// syncGrace is the time for a sync in addition to the time limit of a fetch: to prepare a release,
+// and to switch to it together.
 const syncGrace = 30 * time.Second
 
-// SyncRequest is what is known of requests to sync, in addition to the status.
+// SyncRequest is the remembered state of requests to sync, in addition to the status.
 type SyncRequest struct {
 	// MayStart is false while another request has been started recently.
 	MayStart bool
-	// Token identifies the started request towards the pods, also after a restore of the store,
-	// which has ids assigned again. It is empty without one.
+	// Token identifies the started request to the pods, also after a restore of the store, when IDs
+	// are assigned again. It is empty without a started request.
 	Token string
-	// Begun is since when the started request is worked on, and Observed since when it is known
-	// to be requested, or zero.
+	// Begun is the start of the started request, and Observed the time of its first observation, or
+	// zero.
 	Begun, Observed time.Time
 }
 
@@ -32,7 +32,7 @@ func IsSyncPending(sync *v1beta1.WebsiteSyncStatus) bool {
 	return sync != nil && sync.LastRequest.ID > max(sync.StartedID, completedSync(sync))
 }
 
-// completedSync returns the id of the last request to sync that is completed, or 0.
+// completedSync returns the ID of the last completed request to sync, or 0.
 func completedSync(sync *v1beta1.WebsiteSyncStatus) int64 {
 	if sync.LastCompleted == nil {
 		return 0
@@ -40,7 +40,7 @@ func completedSync(sync *v1beta1.WebsiteSyncStatus) int64 {
 	return sync.LastCompleted.ID
 }
 
-// RunningSync returns the id of the request to sync that is started and not completed, or 0.
+// RunningSync returns the ID of the request to sync that is started and not completed, or 0.
 func RunningSync(sync *v1beta1.WebsiteSyncStatus) int64 {
 	if sync == nil || sync.StartedID <= completedSync(sync) {
 		return 0
@@ -48,10 +48,9 @@ func RunningSync(sync *v1beta1.WebsiteSyncStatus) int64 {
 	return sync.StartedID
 }
 
-// sync returns what is to be reported about requests to sync. A request is started in one
-// write and passed to its pods after that: what is pushed before that write is fetched, and
-// what is pushed later makes a request of its own. One that no pod can do is completed without
-// having been started.
+// sync returns the status of requests to sync. A request is started in one write and passed to its
+// pods after that: commits that are pushed before that write are fetched, and later pushes make
+// requests of their own. A request that no pod can perform is completed without having been started.
 func (in *Input) sync(history []v1beta1.WebsiteRelease) *v1beta1.WebsiteSyncStatus {
 	sync := in.Website.Status.Sync.DeepCopy()
 	running := RunningSync(sync)
@@ -80,7 +79,7 @@ func (in *Input) syncCompleted(id int64, result v1beta1.SyncResult, found *findi
 	}
 }
 
-// syncRefused finds why no pod can be requested to sync.
+// syncRefused returns the reason why no pod can be requested to sync.
 func (in *Input) syncRefused() *finding {
 	switch {
 	case resources.IsSuspended(in.Website):
@@ -96,7 +95,7 @@ func (in *Input) syncRefused() *finding {
 	}
 }
 
-// syncResult finds how the request to sync that is started has ended, or nothing.
+// syncResult returns the result of the started request to sync, or nothing while it runs.
 func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus,
 	history []v1beta1.WebsiteRelease) (v1beta1.SyncResult, *finding) {
 	waits := false
@@ -138,8 +137,7 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus,
 	}
 }
 
-// servedSince reports whether a commit was published after a time. Another one may have been
-// pushed and published since.
+// servedSince reports whether a commit was published after a time. It may have been replaced since.
 func servedSince(history []v1beta1.WebsiteRelease, commit string, since time.Time) bool {
 	for _, release := range history {
 		if release.Commit == commit && !release.PublishedTime.Time.Before(since) {
@@ -149,13 +147,13 @@ func servedSince(history []v1beta1.WebsiteRelease, commit string, since time.Tim
 	return false
 }
 
-// syncLimit is how long a request to sync may take: it waits for the end of a fetch that runs, which may have begun
-// before the push, and then for one of its own.
+// syncLimit is the maximum time of a request to sync: it waits for the end of a running fetch, which
+// may have begun before the push, and then for its own fetch.
 func (in *Input) syncLimit() time.Duration {
 	return 2*time.Duration(in.Website.Spec.Polling.TimeoutSeconds)*time.Second + syncGrace
 }
 
-// syncOverdue finds that pods have not answered a request to sync in time, or nothing.
+// syncOverdue returns the result if pods have not completed a request to sync in time, or nothing.
 func (in *Input) syncOverdue(state commitState) *finding {
 	if in.SyncRequest.Begun.IsZero() || in.Now.Sub(in.SyncRequest.Begun) < in.syncLimit() {
 		return nil
@@ -173,7 +171,7 @@ func (in *Input) syncOverdue(state commitState) *finding {
 		message: fmt.Sprintf("not all ready pods have finished a fetch within %v", in.syncLimit())}
 }
 
-// newestCommit returns the commit that all ready pods have fetched last, or nothing.
+// newestCommit returns the last fetched commit if it is the same for all ready pods, or nothing.
 func (in *Input) newestCommit() string {
 	newest := ""
 	for _, pod := range in.Pods {

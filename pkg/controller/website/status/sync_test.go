@@ -12,14 +12,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// firstRequest and secondRequest are ids, and firstToken is what identifies the first towards pods.
+// firstRequest and secondRequest are IDs, and firstToken identifies the first request to pods.
 const (
 	firstRequest  = 7
 	secondRequest = 8
 	firstToken    = "7.1"
 )
 
-// requested has a Website with a request to sync, changed as a test needs it.
+// requested adds a request to sync, changed by tweaks.
 func requested(tweaks ...func(*v1beta1.WebsiteSyncStatus)) func(*Input) {
 	return func(in *Input) {
 		in.Website.Spec.Polling.TimeoutSeconds = 120
@@ -45,7 +45,7 @@ func forCommit(commit string) func(*v1beta1.WebsiteSyncStatus) {
 	return func(sync *v1beta1.WebsiteSyncStatus) { sync.LastRequest.Commit = commit }
 }
 
-// synced has all pods answer the first request, with a commit that they have fetched.
+// synced makes all pods complete the first request, with a fetched commit.
 func synced(newest string) func(*Input) {
 	return func(in *Input) {
 		for i := range in.Pods {
@@ -68,14 +68,14 @@ func withHistory(releases ...v1beta1.WebsiteRelease) func(*Input) {
 	return func(in *Input) { in.Website.Status.History = releases }
 }
 
-// TestSync: a request to sync is started in one write and completed in a later one, for what
-// all ready pods serve then.
+// TestSync: a request to sync is started in one write and completed in a later one, with the commit
+// that all ready pods serve then.
 func TestSync(t *testing.T) {
 	served := v1beta1.WebsiteRelease{Commit: commitA, PublishedTime: metav1.NewTime(testNow.Add(-time.Hour)),
 		Cause: v1beta1.ReleaseCausePoll}
 	for name, test := range map[string]struct {
 		tweaks []func(*Input)
-		// started is the request that is started, and completed the one that is completed.
+		// started is the ID of the started request, and completed the ID of the completed one.
 		started, completed int64
 		result             v1beta1.SyncResult
 		reason, message    string
@@ -218,7 +218,7 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestSyncIsRechecked: that a request is late shows without an event.
+// TestSyncIsRechecked: a request is overdue without an event.
 func TestSyncIsRechecked(t *testing.T) {
 	if got := recheck(newInput(requested(isStarted), begun(220*time.Second))); got != 50*time.Second {
 		t.Errorf("after %v, want 50s", got)

@@ -10,17 +10,17 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// commitState is what is known about the commit of several pods.
+// commitState is the combined state of the commits of several pods.
 type commitState int
 
 const (
 	// commitAgreed: all ready pods serve one commit.
 	commitAgreed commitState = iota
-	// commitDiffers: they serve several.
+	// commitDiffers: they serve several commits.
 	commitDiffers
 	// commitUnknown: some have not been probed yet.
 	commitUnknown
-	// commitUnreachable: some do not answer.
+	// commitUnreachable: some do not respond.
 	commitUnreachable
 	// commitNone: there is no ready pod.
 	commitNone
@@ -34,7 +34,7 @@ func commitOf(pods []Pod) (string, commitState) {
 		case !pod.Ready:
 			continue
 		case !pod.Observed, pod.Reachable && pod.Commit == "":
-			// A ready pod has a commit; it has lost it, or not reported it yet.
+			// A ready pod has served a commit; it has lost it, or not reported it yet.
 			return "", commitUnknown
 		case !pod.Reachable:
 			return "", commitUnreachable
@@ -50,8 +50,7 @@ func commitOf(pods []Pod) (string, commitState) {
 	return commit, state
 }
 
-// commit returns the commit to report. What cannot be seen just now stays as it
-// was reported before.
+// commit returns the commit to report. While it cannot be observed, the last reported commit stays.
 func (in *Input) commit() string {
 	commit, state := commitOf(in.Pods)
 	switch {
@@ -98,7 +97,8 @@ func commitPending(in *Input) *finding {
 	return observing()
 }
 
-// commitsDiffer finds that ready pods serve different commits, or what keeps one of them from the commit of the others.
+// commitsDiffer returns a finding if ready pods serve different commits, or the reason why one of
+// them lacks the commit of the others.
 func commitsDiffer(in *Input) *finding {
 	if in.commitState() != commitDiffers {
 		return nil
@@ -110,8 +110,8 @@ func commitsDiffer(in *Input) *finding {
 		message: "the ready pods serve different commits while a new one is fetched"}
 }
 
-// fetchProblem finds why a pod cannot publish what it should. A pod that serves
-// the very commit that it is to stay on needs nothing from the repository.
+// fetchProblem returns the reason why a pod cannot publish its desired commit. A pod that already
+// serves the fixed commit needs nothing from the repository.
 func fetchProblem(in *Input) *finding {
 	fixed := resources.PinOf(in.Website)
 	if ref := resources.Git(in.Website).Ref; fixed == "" && ref != nil {
@@ -134,7 +134,7 @@ func fetchProblem(in *Input) *finding {
 	return in.stillReported(v1beta1.WebsiteSynced, in.anyUndecided())
 }
 
-// notPublished finds why a pod cannot publish what it should.
+// notPublished returns the reason why a pod cannot publish its desired commit.
 func notPublished(website *v1beta1.Website, pod Pod, fixed string) *finding {
 	switch {
 	case !pod.Observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || workload.HasEnded(pod.Pod):
@@ -148,8 +148,8 @@ func notPublished(website *v1beta1.Website, pod Pod, fixed string) *finding {
 	}
 }
 
-// ofTheSpecBefore returns what was found at a pod of the spec before as it was reported of that: the current spec
-// may name another Secret.
+// ofTheSpecBefore returns the reported finding for an outdated pod, with its generation: the current
+// spec may name another Secret.
 func (in *Input) ofTheSpecBefore(found *finding) *finding {
 	before := in.reported(v1beta1.WebsiteSynced)
 	if before == nil {
@@ -178,8 +178,8 @@ func syncUnreachable(in *Input) *finding {
 			"container \"git-sync\""}
 }
 
-// fetchingUnknown finds that it is not known whether all ready pods can fetch. What
-// was reported about that holds until something else is known.
+// fetchingUnknown returns a finding if it is unknown whether all ready pods can fetch. The last
+// reported condition holds meanwhile.
 func fetchingUnknown(in *Input) *finding {
 	if !in.anyReadyFollower(func(pod *Pod) bool { return pod.FollowingUnknown }) {
 		return nil
@@ -208,13 +208,13 @@ func commitPublished(in *Input) *finding {
 		found.message += ", but " + strings.Join(warnings, "; ")
 	}
 	if before := in.reported(v1beta1.WebsiteSynced); before != nil && !in.updated() {
-		// The pods are still those of the spec before.
+		// The pods are outdated.
 		found.generation = before.ObservedGeneration
 	}
 	return found
 }
 
-// warnings returns the messages of the problems of the releases of ready pods.
+// warnings returns messages for the warnings of the releases of ready pods.
 func (in *Input) warnings() (messages []string) {
 	for _, pod := range in.Pods {
 		for warning := range strings.FieldsSeq(pod.Warnings) {
@@ -228,8 +228,8 @@ func (in *Input) warnings() (messages []string) {
 	return messages
 }
 
-// anyReadyFollower reports whether there is a ready pod of this kind, if the pods
-// follow anything.
+// anyReadyFollower reports whether the predicate holds for a ready pod. It returns false if the pods
+// follow no ref.
 func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
 	ref := resources.Git(in.Website).Ref
 	if ref != nil && resources.IsCommit(ref.Commit) {

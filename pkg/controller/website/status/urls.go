@@ -11,12 +11,12 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// maxHosts is how many nodes the status names. Every node answers on a node
-// port; a few are enough to find the website.
+// maxHosts is the number of nodes in the status. Every node answers on a node port; a few are enough
+// to find the website.
 const maxHosts = 3
 
-// urlsOf returns under which addresses a website can be reached, best first: what a
-// load balancer was given, then nodes, then the name within the cluster.
+// urlsOf returns the URLs of a Service, best first: the addresses of the load balancer, then nodes,
+// then the name within the cluster.
 func urlsOf(service *corev1.Service, nodes []string) []string {
 	port := httpPort(service)
 	if port == nil {
@@ -41,8 +41,8 @@ func urlsOf(service *corev1.Service, nodes []string) []string {
 	return append(urls, url(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace), port.Port))
 }
 
-// nodes returns the addresses of those that ready pods run on. They are in the status of the
-// pods: so no right to read nodes is needed, and the list changes only with the pods.
+// nodes returns the addresses of the nodes with ready pods. They are in the status of the pods: so
+// the controller needs no permission to read nodes, and the list changes only with the pods.
 func (in *Input) nodes() []string {
 	var nodes []string
 	for _, pod := range in.Pods {
@@ -59,8 +59,8 @@ func (in *Input) nodes() []string {
 	return slices.Compact(nodes)
 }
 
-// httpPort returns the port of a Service that is the Website's. Others may have added
-// theirs, in any order.
+// httpPort returns the port of a Service for the Website. Other clients may have added ports, in any
+// order.
 func httpPort(service *corev1.Service) *corev1.ServicePort {
 	if service == nil {
 		return nil

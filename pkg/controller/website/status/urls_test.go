@@ -57,7 +57,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestURLsDuringATakeover: the node port is reached all the time, so its addresses stay in the status.
+// TestURLsDuringATakeover: the node port stays reachable, so its addresses stay in the status.
 func TestURLsDuringATakeover(t *testing.T) {
 	former := []corev1.Pod{{Status: corev1.PodStatus{HostIP: "192.0.2.1"}}}
 	own := newPod("own")
@@ -83,7 +83,8 @@ func TestURLsDuringATakeover(t *testing.T) {
 	}
 }
 
-// TestNodePortIsRestored: as long as nothing else has the names, a Service is created again with its node port.
+// TestNodePortIsRestored: a missing Service is created again with its node port, unless its name is
+// taken.
 func TestNodePortIsRestored(t *testing.T) {
 	website := newWebsite(func(w *v1beta1.Website) {
 		w.Status.NodePort, w.Status.URLs = 30080,
