@@ -29,13 +29,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
 
-// trustTimeout bounds how long the server does not listen because it does not know yet
-// whom to trust. After that, it says so.
+// trustTimeout bounds the time for which the server does not listen because it has not
+// read the CAs of its clients yet. After that, it listens and reports it.
 const trustTimeout = 5 * time.Second
 
 // Config configures a Server.
 type Config struct {
-	// GenericConfig configures what every API server has: serving,
+	// GenericConfig configures the common parts of API servers: serving,
 	// authentication, authorization, admission, storage.
 	GenericConfig *genericapiserver.RecommendedConfig
 	// Scheme knows the types of the API group.
@@ -45,9 +45,9 @@ type Config struct {
 	// Store guards the store while the server runs. Nil if GenericConfig has storage
 	// without a guard, as in tests.
 	Store *store.Guard
-	// Trust is whom the host cluster trusts. Nil if that does not matter.
+	// Trust provides the host cluster's CAs. Nil if they are not used.
 	Trust *trust.Cluster
-	// Peers are the other replicas. Nil if there cannot be any.
+	// Peers are the other replicas. Nil if there are none.
 	Peers *peers.Peers
 	// Registrar registers the server with the host cluster. Nil if others do.
 	Registrar *registration.Registrar
@@ -56,7 +56,7 @@ type Config struct {
 	Bodies *bodies.Limiter
 	// Snapshots is the schedule of snapshots of the store. Nil if there is none.
 	Snapshots *backup.Schedule
-	// FieldRules is what the flags say about fields of Websites.
+	// FieldRules are the rules about fields of Websites in the flags.
 	FieldRules registry.FieldRules
 }
 
@@ -159,7 +159,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
-	// What leads clients to this server ends first, and also when the server cannot listen.
+	// Announcements to clients end first, also when the server cannot listen.
 	announcing, withdraw := context.WithCancel(ctx)
 	defer withdraw()
 	if s.trust != nil {
@@ -168,8 +168,8 @@ func (s *Server) Run(ctx context.Context) error {
 		s.trust.Wait(waiting)
 		cancel()
 	}
-	// Verified before anything listens, a server of the right store refuses no
-	// request at its start.
+	// The store is verified before the server listens, so that a server with the
+	// right store rejects no request at its start.
 	s.store.Start(ctx)
 	background.Go(func() { s.store.Run(running, clock.RealClock{}) })
 	if s.peers != nil {

@@ -15,15 +15,15 @@ import (
 var sharedPaths = []string{"apis", "version"}
 
 // withdrawSharedPaths removes them. The aggregator merges the indexes of all servers by path
-// and in random order, so clients would get the documents of the cluster from this server now
-// and then, and an error while it is unavailable.
+// and in random order, so clients would sometimes get the documents of the cluster from this
+// server, and an error while it is unavailable.
 func withdrawSharedPaths(service *handler3.OpenAPIService) {
 	for _, path := range sharedPaths {
 		service.DeleteGroupVersion(path)
 	}
 }
 
-// syncPath is how the paths of the subresource sync end.
+// syncPath is the suffix of the paths of the subresource sync.
 const syncPath = "/websites/{name}/sync"
 
 // syncBody describes the body of a request to it.
@@ -31,7 +31,7 @@ const syncBody = "A WebsiteSyncRequest with the commit to publish. Bodies of any
 	"accepted and ignored."
 
 // documentSync adds the body of requests to sync, and their response without timeoutSeconds,
-// to the OpenAPI documents. Those of the library have neither for subresources that connect.
+// to the OpenAPI documents. The library describes neither for subresources that connect.
 func documentSync(config *genericapiserver.Config) {
 	if config.OpenAPIConfig != nil {
 		config.OpenAPIConfig.PostProcessSpec = documentSyncV2

@@ -17,8 +17,8 @@ func definitions() map[string]common.OpenAPIDefinition {
 	return openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
 }
 
-// TestOpenAPINames guards the whole cluster: a definition whose name contains a
-// slash breaks the merged document for everyone.
+// TestOpenAPINames protects the whole cluster: a definition whose name contains
+// a slash invalidates the merged document.
 func TestOpenAPINames(t *testing.T) {
 	kinds := map[string]bool{}
 	for name := range definitions() {
@@ -34,8 +34,8 @@ func TestOpenAPINames(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDescriptions makes sure that "kubectl explain" has something to say
-// about every type and field of ours.
+// TestOpenAPIDescriptions: "kubectl explain" has a description of every type and
+// field of this API.
 func TestOpenAPIDescriptions(t *testing.T) {
 	ours := 0
 	for name, definition := range definitions() {
@@ -57,7 +57,7 @@ func TestOpenAPIDescriptions(t *testing.T) {
 	}
 }
 
-// TestOpenAPIMarkers checks what clients merge, default and complete by.
+// TestOpenAPIMarkers checks the markers by which clients merge, default and complete.
 func TestOpenAPIMarkers(t *testing.T) {
 	properties := func(model string) map[string]spec.Schema {
 		return definitions()[modelPrefix+model].Schema.Properties

@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 )
 
-// NewScheme returns a scheme that knows every type the server reads or writes,
+// NewScheme returns a scheme with every type that the server reads or writes,
 // and the codecs of these types.
 func NewScheme() (*runtime.Scheme, serializer.CodecFactory, error) {
 	scheme := runtime.NewScheme()
@@ -20,14 +20,14 @@ func NewScheme() (*runtime.Scheme, serializer.CodecFactory, error) {
 		return nil, serializer.CodecFactory{}, fmt.Errorf("registering the website API group: %w", err)
 	}
 
-	// The scale subresource speaks autoscaling/v1. The type has no hub form, so
-	// it is its own.
+	// The scale subresource uses autoscaling/v1. The type has no hub form, so it
+	// is its own.
 	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
 	scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal},
 		&autoscalingv1.Scale{})
 
-	// The generic API server decodes ListOptions and the like in the core
-	// group's version and answers with these unversioned types.
+	// The generic API server decodes ListOptions and similar types in the core
+	// group's version and responds with these unversioned types.
 	coreV1 := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, coreV1)
 	scheme.AddUnversionedTypes(coreV1,

@@ -77,14 +77,14 @@ func newServer(t *testing.T) string {
 	return listening.URL
 }
 
-// answer is what a client gets.
+// answer is a response to a client.
 type answer struct {
 	code     int
 	warnings []string
 	object   map[string]any
 }
 
-// field returns a member of the answer, by names; nil if there is none.
+// field returns a member of the response, by names; nil if missing.
 func (a answer) field(names ...string) any {
 	var at any = a.object
 	for _, name := range names {
@@ -128,7 +128,7 @@ func path(server, version, rest string) string {
 	return fmt.Sprintf("%s/apis/%s/%s/namespaces/default/websites%s", server, website.GroupName, version, rest)
 }
 
-// TestServer goes through what clients of both versions do, over HTTP.
+// TestServer sends typical requests of clients of both versions over HTTP.
 func TestServer(t *testing.T) {
 	server := newServer(t)
 	const spec = `"spec":{"deploymentName":"kubia-website","gitRepo":"https://example.com/site.git"}`
@@ -144,7 +144,7 @@ func TestServer(t *testing.T) {
 			func(w string) bool { return strings.Contains(w, want) }) {
 			t.Errorf("warnings = %q, want %q", created.warnings, want)
 		}
-		// The status of v1beta1 says that it is pending; the spec has nothing to carry.
+		// The status of v1beta1 is pending; the spec has no fields for the annotation.
 		if carried := fmt.Sprint(
 			created.field("metadata", "annotations", website.AnnotationCarriedFields),
 		); !strings.HasPrefix(carried, `{"status":`) {
@@ -226,7 +226,7 @@ func TestServer(t *testing.T) {
 		redirects, _ := read.field("spec", "serving", "redirects").([]any)
 		if read.field("spec", "polling", "timeoutSeconds") != 120. || len(redirects) != 1 ||
 			redirects[0].(map[string]any)["to"] != "/b" || redirects[0].(map[string]any)["statusCode"] != 301. {
-			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
+			t.Errorf("read as v1beta1: %v, want the defaults for fields that the annotation lacks", read.object)
 		}
 	})
 
@@ -330,7 +330,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("OpenAPI v3 has %q, want %q: the aggregator serves the others to every client of the cluster", got, own)
 		}
 
-		// As protobuf, which the aggregator and kubectl request.
+		// The documents are requested as protobuf, as the aggregator and kubectl do.
 		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server})
 		if err != nil {
 			t.Fatal(err)
@@ -345,12 +345,12 @@ func TestServer(t *testing.T) {
 		}
 		slices.Sort(binary)
 		if text := slices.Sorted(maps.Keys(definitions)); !slices.Equal(binary, text) {
-			t.Errorf("definitions as protobuf:\n%q\nwant those of the JSON form:\n%q", binary, text)
+			t.Errorf("definitions as protobuf:\n%q\nwant the definitions of the JSON form:\n%q", binary, text)
 		}
 	})
 }
 
-// TestScaleHasNoOtherForm guards the registration that lets one Go type be both
+// TestScaleHasNoOtherForm protects the registration that makes one Go type both
 // the versioned and the hub form of a Scale.
 func TestScaleHasNoOtherForm(t *testing.T) {
 	scheme, _, err := NewScheme()

@@ -36,7 +36,7 @@ func patchStatus(t *testing.T, server, status string) {
 	}
 }
 
-// TestSyncSubresource goes through what deploy hooks send.
+// TestSyncSubresource sends the requests of deploy hooks.
 func TestSyncSubresource(t *testing.T) {
 	server := newServer(t)
 	newSite(t, server)
@@ -118,8 +118,8 @@ func TestSyncSubresource(t *testing.T) {
 	}
 }
 
-// TestSyncWaitsOverOneConnection: a wait that is over leaves nothing behind on a connection
-// of HTTP/1, which has one deadline for all of its requests.
+// TestSyncWaitsOverOneConnection: a completed wait has no effect on later requests of an
+// HTTP/1 connection, which has one deadline for all of its requests.
 func TestSyncWaitsOverOneConnection(t *testing.T) {
 	server := newServer(t)
 	newSite(t, server)
@@ -154,7 +154,7 @@ func TestSyncWaitsOverOneConnection(t *testing.T) {
 	}
 }
 
-// TestSyncOfASiteThatPublishesNothing: the response says what to change.
+// TestSyncOfASiteThatPublishesNothing: the response has a remedy.
 func TestSyncOfASiteThatPublishesNothing(t *testing.T) {
 	server := newServer(t)
 	newSite(t, server)
@@ -204,7 +204,7 @@ func TestRollbackSubresource(t *testing.T) {
 		got.field("replacedCommit") != newCommit || got.field("metadata", "generation") != 2. || pin() != oldCommit {
 		t.Fatalf("answered %d %v, and the pin is %v; want the release before", got.code, got.object, pin())
 	}
-	// It is the same again while the pods still serve the commit that is replaced.
+	// The result is the same while the pods still serve the replaced commit.
 	if got := send(t, http.MethodPost, rollback(""), jsonType, "{}"); got.code != http.StatusCreated ||
 		got.field("commit") != oldCommit || got.field("metadata", "generation") != 2. {
 		t.Errorf("the same again answered %d %v, want nothing to change", got.code, got.object)
@@ -225,7 +225,7 @@ func TestRollbackSubresource(t *testing.T) {
 		}
 	}
 	if len(owners) != 1 || !owners["website-apiserver Update rollback"] {
-		t.Errorf("managers of spec.pin = %v, want that of the last request alone", owners)
+		t.Errorf("managers of spec.pin = %v, want only the last request's", owners)
 	}
 
 	refused := map[string]struct {

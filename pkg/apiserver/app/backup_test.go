@@ -25,7 +25,7 @@ import (
 // newStore starts an empty etcd, and returns its data directory and a client.
 func newStore(t *testing.T) (string, *clientv3.Client) {
 	t.Helper()
-	dataDir, err := os.MkdirTemp("/tmp", "backup-") // Short, for the sake of the socket in it.
+	dataDir, err := os.MkdirTemp("/tmp", "backup-") // The path is short, as it contains a Unix socket.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func startStore(t *testing.T, dataDir string) *clientv3.Client {
 	return client
 }
 
-// asCommand makes the test binary the command.
+// asCommand makes the test binary run as the command.
 const asCommand = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -73,9 +73,9 @@ func TestMain(m *testing.M) {
 	os.Exit(cli.Run(cmd))
 }
 
-// run runs a command with the standard input, and returns what it prints. The error has
-// what it prints to the standard error. It is a process of its own: commands configure
-// the log of the process.
+// run runs a command with the standard input, and returns its output. The error
+// contains its standard error. The command is a process of its own, as commands
+// configure the log of the process.
 func run(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"store"}, args...)...)
 	cmd.Env = append(os.Environ(), asCommand+"=yes")
@@ -113,7 +113,7 @@ func fails(t *testing.T, args []string, want ...string) {
 	}
 }
 
-// document is a Website with everything that an export keeps.
+// document returns a Website with all fields that an export keeps.
 func document(name, uid string) string {
 	return fmt.Sprintf(`---
 apiVersion: mycontroller.nevermosby.io/v1beta1
@@ -138,7 +138,7 @@ status: {observedGeneration: 7, replicas: 3, commit: "%[3]s"}
 `, name, uid, strings.Repeat("a", 40))
 }
 
-// documents are those of Websites a, b, ... z, za, zb, ... with UIDs uid-a, uid-b, ...
+// documents returns Websites a, b, ... z, za, zb, ... with UIDs uid-a, uid-b, ...
 func documents(count int) string {
 	var all strings.Builder
 	for i := range count {
@@ -158,7 +158,7 @@ func writeFile(t *testing.T, content string) string {
 	return path
 }
 
-// body is an export without its first and last line, which depend on the store.
+// body returns an export without its first and last line, which depend on the store.
 func body(t *testing.T, export string) string {
 	t.Helper()
 	begin, end := strings.Index(export, "---\n"), strings.LastIndex(export, "# end: ")
@@ -209,7 +209,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("a watch from an earlier revision got %v, want that it was compacted", response)
 	}
 
-	// Repeated, and from the standard input, which cannot be read twice.
+	// The import is repeated, from the standard input, which cannot be read twice.
 	out, err := run(t.Context(), io.MultiReader(strings.NewReader(export)), "import", "-", "--data-dir="+second)
 	if err != nil || !strings.Contains(out, "imported: 0 Websites, 4 were there before") {
 		t.Errorf("the repeated import printed %s, %v", out, err)
@@ -221,7 +221,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// TestImportRejects writes nothing.
+// TestImportRejects: a rejected import writes nothing.
 func TestImportRejects(t *testing.T) {
 	dataDir, client := newStore(t)
 	mustRun(t, "import", writeFile(t, documents(1)), "--data-dir="+dataDir)
@@ -289,7 +289,7 @@ resources:
 `, key, base64.StdEncoding.EncodeToString([]byte(strings.Repeat(key, 32)))))
 }
 
-// TestExportAndImportEncrypted re-encrypts.
+// TestExportAndImportEncrypted imports with another key than the export's store has.
 func TestExportAndImportEncrypted(t *testing.T) {
 	dataDir, client := newStore(t)
 	right, wrong := encryption(t, "a"), encryption(t, "b")

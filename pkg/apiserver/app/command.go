@@ -5,9 +5,9 @@ import (
 	"github.com/spf13/cobra"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	// Makes --logging-format=json available.
+	// This import registers --logging-format=json.
 	_ "k8s.io/component-base/logs/json/register"
-	// Exports the workqueue and client metrics of the informers.
+	// This import exports the workqueue and client metrics of the informers.
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 
@@ -40,8 +40,8 @@ Websites from a CustomResourceDefinition; see their --help.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			// Feature gates and emulated versions take effect here, before
-			// anything reads them.
+			// Feature gates and emulated versions take effect here, before they
+			// are read.
 			return o.ServerRun.ComponentGlobalsRegistry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {

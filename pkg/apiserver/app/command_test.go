@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
-// output returns what the command prints.
+// output returns the output of the command.
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd, err := NewCommand()

@@ -9,8 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 )
 
-// TestCopy makes a store equal to a source, again and again, and leaves Websites that are no
-// copies alone.
+// TestCopy makes a store equal to a source several times, and does not change Websites that
+// are no copies.
 func TestCopy(t *testing.T) {
 	dataDir, _ := newStore(t)
 	o, err := options.NewOptions()

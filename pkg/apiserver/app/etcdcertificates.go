@@ -16,13 +16,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
-// caLifetime is that of the CA, which an administrator replaces.
+// caLifetime is the lifetime of the CA, which an administrator replaces.
 const caLifetime = 10 * 365 * 24 * time.Hour
 
-// minimumLifetime leaves a Secret time to reach the pods before a certificate expires.
+// minimumLifetime leaves time for a Secret to reach the pods before a certificate expires.
 const minimumLifetime = time.Hour
 
-// newEtcdCertificatesCommand returns the command that keeps the certificates of an etcd cluster.
+// newEtcdCertificatesCommand returns the command that renews the certificates of an etcd cluster.
 func newEtcdCertificatesCommand() *cobra.Command {
 	certificates := etcdcert.Config{
 		Namespace: "website-system", Name: "website-etcd", Members: 3,
@@ -67,7 +67,7 @@ only: delete the three Secrets, and restart etcd and website-apiserver.`,
 	}
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("certificates")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may write the Secrets. "+
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user with permission for the Secrets. "+
 		"Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
 	flags.StringVar(&certificates.Namespace, "namespace", certificates.Namespace,
 		"The namespace of the Secrets and of the etcd cluster.")
@@ -77,7 +77,7 @@ only: delete the three Secrets, and restart etcd and website-apiserver.`,
 	flags.DurationVar(&certificates.Lifetime, "lifetime", certificates.Lifetime,
 		"The lifetime of certificates, at least 1h. They are replaced after two thirds of it.")
 	flags.DurationVar(&certificates.CALifetime, "ca-lifetime", certificates.CALifetime,
-		"The lifetime of the CA, at least three times that of certificates.")
+		"The lifetime of the CA, at least three times the lifetime of certificates.")
 	flags.StringVar(&metricsAddress, "metrics-address", metricsAddress,
 		"The address at which /metrics and /livez are served over HTTP, such as :2381. Default: not served.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))

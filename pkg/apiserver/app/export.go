@@ -100,7 +100,7 @@ etcd is reached in the --data-dir of a running server.`,
 	})
 }
 
-// storedWebsites is how the server stores Websites.
+// storedWebsites returns access to stored Websites with the server's encoding.
 func storedWebsites(o options.CompletedOptions) (*backup.Websites, error) {
 	config, resourcePrefix, err := o.WebsiteStorage()
 	if err != nil {

@@ -52,9 +52,10 @@ func websitesIn(t *testing.T, dataDir string) *backup.Websites {
 	return websites
 }
 
-// TestFullStore imports into a store without space: the etcd of the running server must not fail for it.
+// TestFullStore imports into a store without space: the etcd of the running server must not fail
+// because of it.
 func TestFullStore(t *testing.T) {
-	dataDir, err := os.MkdirTemp("/tmp", "backup-") // Short, for the sake of the socket in it.
+	dataDir, err := os.MkdirTemp("/tmp", "backup-") // The path is short, as it contains a Unix socket.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// mustFail has nothing written.
+	// mustFail checks that nothing is written.
 	mustFail := func(t *testing.T, want string) {
 		t.Helper()
 		fails(t, []string{"import", writeFile(t, documents(2)), "--data-dir=" + dataDir}, want)
@@ -91,7 +92,7 @@ func TestFullStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if entries, err := os.ReadDir(dataDir); err != nil || len(entries) != 1 {
-			t.Errorf("the directory has %v, %v, want that of etcd", entries, err)
+			t.Errorf("the directory has %v, %v, want etcd's", entries, err)
 		}
 	})
 	t.Run("quota", func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 )
 
-// defaultPropagationDelay is more than a loaded kube-apiserver takes to observe a change.
+// defaultPropagationDelay is longer than a loaded kube-apiserver needs to observe a change.
 const defaultPropagationDelay = 10 * time.Second
 
 // newImportDefinitionCommand returns the commands that move Websites from a
@@ -31,7 +31,7 @@ not written. Writes of Websites are refused meanwhile.`,
 		run              func(*crdimport.Importer, *cobra.Command) error
 	}{
 		{
-			"plan", "Print what run would do, and change nothing",
+			"plan", "Print the steps of run, and change nothing",
 			`plan reports how far the import is, and the Websites that cannot be imported.`,
 			func(i *crdimport.Importer, cmd *cobra.Command) error { return i.Plan(cmd.Context()) },
 		},

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent is how much garbage there may be, in percent of the memory in use. Most of
+// gcPercent is the garbage collection target, in percent of the memory in use. Most of
 // that is in the watch cache; Go's default of 100 doubles it.
 const gcPercent = 50
 

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/command"
 )
 
-// defaultChunkSize is that of kubectl.
+// defaultChunkSize is kubectl's default.
 const defaultChunkSize = 500
 
 // newMigrateCommand returns the command that rewrites all stored Websites.

@@ -20,7 +20,7 @@ type restoreOptions struct {
 	// outputDir is the directory of a member of an external etcd; empty for the
 	// embedded one.
 	outputDir string
-	// renameExisting is the name that the data in --data-dir gets.
+	// renameExisting is the new name of existing data in --data-dir.
 	renameExisting string
 	member         backup.Member
 }
@@ -82,7 +82,7 @@ it lists the objects that the garbage collector deletes then.`,
 
 func (r *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&r.bumpRevision, "bump-revision", backup.DefaultBumpRevision, "By how much the revision is raised. "+
-		"Must be larger than the difference of the last revision that clients have seen and that of the snapshot, and the "+
+		"Must be larger than the difference of the last revision that clients have seen and the snapshot's, and the "+
 		"same for all members.")
 	flags.StringVar(&r.outputDir, "output-dir", "", "The data directory of the restored member of an external etcd. "+
 		"Without it, the embedded etcd is restored in --data-dir.")

@@ -13,8 +13,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
-// etcdPatience bounds how long the server does not listen because its etcd starts.
-// After that it answers requests for Websites with 503, and all others.
+// etcdPatience bounds the time for which the server does not listen because its
+// etcd is starting. After that it responds to requests for Websites with 503, and
+// serves all others.
 const etcdPatience = 5 * time.Second
 
 // Run serves until ctx ends and then shuts down: requests in flight are
@@ -30,7 +31,7 @@ func Run(ctx context.Context, o options.CompletedOptions) (err error) {
 	etcd := embeddedetcd.NewSupervisor(o.EmbeddedEtcdConfig(), clock.RealClock{})
 	failed := make(chan error, 1)
 	go func() {
-		// Once it has failed, a restart of the process is the better answer.
+		// Once etcd has failed, the process ends, as a restart is more likely to succeed.
 		failed <- etcd.Run(ctx)
 		cancel()
 	}()

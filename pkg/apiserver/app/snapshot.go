@@ -49,7 +49,8 @@ reached in the --data-dir of a running server.`,
 		transport, prefix := o.Etcd()
 		snapshotter := backup.Snapshotter{Transport: transport, Prefix: prefix}
 		if o.EmbeddedEtcd() {
-			// The file may be on the volume of the running server, which ends when it cannot write there.
+			// The file may be on the volume of the running server, whose etcd ends the process when it
+			// cannot write there.
 			snapshotter.Space = embeddedetcd.SpaceFor
 		}
 		if keep == 0 {

@@ -23,7 +23,7 @@ import (
 // namespaces.
 const storeTimeout = 2 * time.Minute
 
-// errUnknownOwners ends "store check" with another code than 0.
+// errUnknownOwners makes "store check" end with another code than 0.
 var errUnknownOwners = errors.New("the store does not have the owners of all objects")
 
 // newStoreCommand returns the commands about the store. It returns an error when the API types cannot be registered.
@@ -76,8 +76,8 @@ reached in the --data-dir of a running server.`,
 	return cmd, nil
 }
 
-// newStoreSubcommand completes cmd, which is to run with the flags of a server
-// that are about its store.
+// newStoreSubcommand completes cmd, which runs with a server's flags for
+// its store.
 func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets,
 	run func(context.Context, io.Writer, store.Config) error) (*cobra.Command, error) {
 	cmd.Args = cobra.NoArgs
@@ -95,7 +95,7 @@ func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag
 	})
 }
 
-// completeStoreCommand gives cmd some of the flags of a server, and has it run with the
+// completeStoreCommand adds some of a server's flags to cmd, and makes it run with the
 // completed options.
 func completeStoreCommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets,
 	run func(*cobra.Command, options.CompletedOptions, []string) error) (*cobra.Command, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// TestReportNamesResources: the list of objects is not complete if Websites own others.
+// TestReportNamesResources: the list of objects is incomplete if Websites own other kinds.
 func TestReportNamesResources(t *testing.T) {
 	var out bytes.Buffer
 	printReport(&out, store.Config{}, store.Report{})

@@ -19,7 +19,7 @@ import (
 // uninstallTimeout bounds the command beyond --minimum-age: its requests take some seconds.
 const uninstallTimeout = time.Minute
 
-// whatIsLeft is what the command does not remove.
+// whatIsLeft describes the objects that the command does not remove.
 const whatIsLeft = `
 Websites are kept in the store, and their Deployments and Services keep serving.
   to remove the servers:      kubectl delete -k the manifests that installed them
@@ -33,7 +33,7 @@ Websites are kept in the store, and their Deployments and Services keep serving.
                               kubectl delete namespace %[1]s
 `
 
-// newUninstallCommand returns the command that takes the API out of the host cluster.
+// newUninstallCommand returns the command that removes the API from the host cluster.
 func newUninstallCommand() *cobra.Command {
 	var kubeconfig, service string
 	var minimumAge time.Duration

@@ -18,7 +18,7 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// Copied describes what a Copy has written.
+// Copied counts the writes of a Copy.
 type Copied struct {
 	Created, Updated, Deleted int
 }
@@ -26,8 +26,8 @@ type Copied struct {
 // Changed reports whether the store was different.
 func (c Copied) Changed() bool { return c != Copied{} }
 
-// Decode decodes a Website of any version, JSON. It returns an error if the Website has a
-// field that is not known, or is invalid.
+// Decode decodes a Website of any version from JSON. It returns an error if the Website
+// has an unknown field, or is invalid.
 func (w *Websites) Decode(ctx context.Context, document []byte) (*website.Website, error) {
 	obj, err := newReader("", w.Scheme).decode(document)
 	if err != nil {
@@ -39,8 +39,8 @@ func (w *Websites) Decode(ctx context.Context, document []byte) (*website.Websit
 	return obj, nil
 }
 
-// Copy makes the store have the Websites of a source, with their UIDs, and no others. A
-// store with Websites that are no copies of that source is left as it is.
+// Copy makes the store have the Websites of a source, with their UIDs, and no others.
+// It does not change a store with Websites that are no copies of that source.
 func (w *Websites) Copy(ctx context.Context, source string, websites []*website.Website) (copied Copied, err error) {
 	destroy, err := w.open()
 	if err != nil {
@@ -131,15 +131,15 @@ func (w *Websites) replace(ctx context.Context, websites []*website.Website) (co
 	return copied, err
 }
 
-// isCopy reports whether the store has what users and other controllers have written. The
-// status is computed again.
+// isCopy reports whether the stored Website has the fields that users and other
+// controllers have written. The status is computed again.
 func isCopy(stored, obj *website.Website) bool {
 	return same(stored, obj) &&
 		apiequality.Semantic.DeepEqual(stored.Finalizers, obj.Finalizers) &&
 		apiequality.Semantic.DeepEqual(stored.OwnerReferences, obj.OwnerReferences)
 }
 
-// EndCopy marks what was copied as the originals.
+// EndCopy marks the copies as the originals.
 func (w *Websites) EndCopy(ctx context.Context) error {
 	if err := w.writable(); err != nil {
 		return err

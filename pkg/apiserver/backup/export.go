@@ -17,16 +17,16 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// exportAttempts bounds how often an export begins again.
+// exportAttempts is the number of attempts of an export.
 const exportAttempts = 5
 
 // Export describes a complete export.
 type Export struct {
-	// Identity is that of the store.
+	// Identity is the identity of the store.
 	Identity string
-	// Revision is that of all exported Websites.
+	// Revision is the revision of all exported Websites.
 	Revision string
-	// Websites is how many they are.
+	// Websites is their number.
 	Websites int
 }
 
@@ -64,7 +64,7 @@ func (w *Websites) ToFile(ctx context.Context, path string) (Export, error) {
 	return e, f.publish(path)
 }
 
-// To exports all Websites to out. Without its last line, an export is not complete.
+// To exports all Websites to out. Without its last line, an export is incomplete.
 func (w *Websites) To(ctx context.Context, out io.Writer) (Export, error) {
 	identity, err := w.identity(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *Websites) To(ctx context.Context, out io.Writer) (Export, error) {
 	return e, nil
 }
 
-// identity returns that of the store.
+// identity returns the identity of the store.
 func (w *Websites) identity(ctx context.Context) (string, error) {
 	var record *store.Record
 	err := w.withClient(func(client *clientv3.Client) (err error) {
@@ -117,7 +117,7 @@ func (w *Websites) withClient(use func(*clientv3.Client) error) error {
 	return errors.Join(use(client), client.Close())
 }
 
-// spool copies what cannot be read twice to a file without a name.
+// spool copies an input that cannot be read twice to a file without a name.
 func (w *Websites) spool(in io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp("", partialPattern)
 	if err != nil {

@@ -71,7 +71,7 @@ func rename(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// vacant returns an error if something has that name.
+// vacant returns an error if a file of that name exists.
 func vacant(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err != nil {
@@ -99,7 +99,7 @@ func syncDirectory(path string) error {
 	return nil
 }
 
-// isDirectory reports whether path is one.
+// isDirectory reports whether path is a directory.
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

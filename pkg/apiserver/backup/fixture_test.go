@@ -18,7 +18,7 @@ const (
 	prefix = "/registry"
 	// ours is the identity of the store in these tests.
 	ours = "0fd3a9e6-5f0c-4e6f-8b0c-1d1a52b5a111"
-	// recorded is what the host cluster has seen last.
+	// recorded is the host cluster's last record.
 	recorded = `{"identity":"` + ours + `","nonce":"last","compactions":3}`
 )
 
@@ -72,7 +72,7 @@ func transport(t *testing.T, dataDir string) storagebackend.TransportConfig {
 	return storagebackend.TransportConfig{ServerList: []string{endpoint(t, dataDir)}}
 }
 
-// put stores something below a key for each Website.
+// put stores a value below a key for each Website.
 func put(t *testing.T, client *clientv3.Client, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
@@ -91,7 +91,7 @@ func putRecord(t *testing.T, client *clientv3.Client) {
 	}
 }
 
-// newSnapshot is one of a store with five Websites, one of which was deleted.
+// newSnapshot returns a snapshot of a store with five Websites, one of them deleted.
 func newSnapshot(t *testing.T) (Snapshot, int64) {
 	t.Helper()
 	dataDir := newDataDir(t)
@@ -111,7 +111,7 @@ func newSnapshot(t *testing.T) (Snapshot, int64) {
 	return s, deleted.Header.Revision
 }
 
-// mustBeEmpty fails if there is anything in dir, as after a failure.
+// mustBeEmpty fails if dir has any file, as after a failure.
 func mustBeEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -123,7 +123,7 @@ func mustBeEmpty(t *testing.T, dir string) {
 	}
 }
 
-// mustName is name for an identity that can be part of one.
+// mustName is name for an identity that is valid in a file name.
 func mustName(t *testing.T, record *store.Record, taken time.Time) string {
 	t.Helper()
 	name, err := name(record, taken)

@@ -23,12 +23,12 @@ import (
 )
 
 // An export is a sequence of YAML documents, one for each Website, in v1beta1. A comment
-// at its end says that it is complete.
+// at its end marks it as complete.
 
 const separator = "---\n"
 
-// ending is the last line. The SHA-256 is that of everything before; it is removed from
-// a file that was edited.
+// ending matches the last line. The SHA-256 covers all lines before; users remove it
+// from an edited file.
 var ending = regexp.MustCompile(`^# end: (\d+) Websites(?:, sha256 ([0-9a-f]{64}))?\n?$`)
 
 // writer writes an export.
@@ -54,7 +54,7 @@ func (w *writer) comment(format string, args ...any) error {
 	return err
 }
 
-// add writes a Website without what only its store knows.
+// add writes a Website without the fields that belong to its store.
 func (w *writer) add(obj *website.Website) error {
 	obj.ResourceVersion = ""
 	encoded, err := runtime.Encode(w.encoder, obj)
@@ -70,8 +70,8 @@ func (w *writer) add(obj *website.Website) error {
 	return err
 }
 
-// withoutUnprintable escapes characters that JSON may have in strings, and YAML may not, or takes for the end of a
-// line.
+// withoutUnprintable escapes characters that JSON may have in strings, and YAML may not, or takes for the end of
+// a line.
 func withoutUnprintable(encoded []byte) []byte {
 	var escaped []byte
 	for _, r := range string(encoded) {
@@ -107,8 +107,7 @@ func newReader(name string, scheme *runtime.Scheme) reader {
 }
 
 // each calls visit with every Website, and the line at which it begins. It returns an
-// error when the file is not complete or was damaged, but only after all Websites were
-// visited.
+// error for an incomplete or damaged file, but only after all Websites were visited.
 func (r reader) each(ctx context.Context, in io.Reader, visit func(line int, obj *website.Website) error) error {
 	lines, sum := bufio.NewReader(in), sha256.New()
 	var document bytes.Buffer

@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 )
 
-// TestEachCharacter: annotations have any character, and YAML does not have all of them.
+// TestEachCharacter: annotations may contain any character, and YAML cannot express all of them.
 func TestEachCharacter(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {

@@ -35,13 +35,14 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// keepFromRemoval makes a file one that not even root can remove, until the test ends: a mount point.
+// keepFromRemoval makes a file unremovable even for root until the test ends: it becomes a
+// mount point.
 func keepFromRemoval(t *testing.T, path string) {
 	t.Helper()
 	mount(t, path, "--bind", path)
 }
 
-// TestFullDisk saves and restores on disks that are too small, and leaves nothing there.
+// TestFullDisk saves and restores on disks that are too small, and leaves no files there.
 func TestFullDisk(t *testing.T) {
 	dataDir := newDataDir(t)
 	client, _ := startEtcd(t, dataDir)

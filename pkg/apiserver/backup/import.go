@@ -23,16 +23,16 @@ import (
 
 // Import describes a complete import.
 type Import struct {
-	// Created is how many Websites were created, Present how many of the file were in
-	// the store before.
+	// Created is the number of created Websites, Present the number that the store
+	// already had.
 	Created, Present int
 }
 
-// From imports an export. It reads the whole of it before it writes anything, and
-// writes nothing if a Website is invalid, or if the store has another one of its name.
-// Websites of the store that are in the file as well, with the same UID and spec, are
-// left as they are, so that an interrupted import continues when it is repeated. Invalid
-// Websites are imported with keepInvalid only.
+// From imports an export. It reads the whole of it before it writes anything, and writes
+// nothing if a Website is invalid, or if the store has another one of its name. Websites
+// that the store has already, with the same UID and spec, are not written, so that an
+// interrupted import continues when it is repeated. Invalid Websites are imported with
+// keepInvalid only.
 func (w *Websites) From(ctx context.Context, name string, in io.Reader, keepInvalid bool) (i Import, err error) {
 	file, seekable := in.(io.ReadSeeker)
 	if !seekable {
@@ -62,8 +62,8 @@ type importer struct {
 	reader      reader
 	file        io.ReadSeeker
 	keepInvalid bool
-	// total is how many Websites the file has, present how many of them the store had,
-	// created how many were written.
+	// total is the number of Websites in the file, present the number that the store
+	// had, created the number of written ones.
 	total, present, created int
 }
 
@@ -75,7 +75,7 @@ func (i *importer) pass(ctx context.Context, visit func(line int, obj *website.W
 	return i.reader.each(ctx, i.file, visit)
 }
 
-// check returns an error if the file cannot be imported whole.
+// check returns an error if the file cannot be imported as a whole.
 func (i *importer) check(ctx context.Context) error {
 	var problems problems
 	strategy := registry.NewStrategy(i.websites.Scheme)
@@ -118,8 +118,8 @@ func (i *importer) check(ctx context.Context) error {
 	return problems.error()
 }
 
-// same reports whether the store has what the file has. The status is the controller's,
-// who may have changed it since.
+// same reports whether the stored Website equals the one in the file. The status is
+// ignored, as the controller may have changed it.
 func same(stored, obj *website.Website) bool {
 	return stored.UID == obj.UID &&
 		apiequality.Semantic.DeepEqual(stored.Spec, obj.Spec) &&
@@ -127,7 +127,7 @@ func same(stored, obj *website.Website) bool {
 		apiequality.Semantic.DeepEqual(stored.Annotations, obj.Annotations)
 }
 
-// write creates what the store does not have, and reads everything back.
+// write creates the Websites that the store lacks, and reads all of them back.
 func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
 	prefix := i.websites.Config.Prefix
 	klog.FromContext(ctx).Info("Importing Websites", "file", i.reader.name, "websites", i.total, "present", i.present)
@@ -205,7 +205,7 @@ func (i *importer) compact(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-// problems are those of all Websites of a file, the first of which are listed.
+// problems are the problems of all Websites of a file. Only the first are listed.
 type problems struct {
 	listed []error
 	count  int
@@ -228,7 +228,7 @@ func (p *problems) error() error {
 // Open opens an export; "-" is in.
 func Open(path string, in io.Reader) (io.ReadCloser, error) {
 	if path == "-" {
-		// Not as an *os.File: a pipe cannot be read twice.
+		// It is hidden that this is an *os.File, as a pipe cannot be read twice.
 		return io.NopCloser(in), nil
 	}
 	f, err := os.Open(path)

@@ -7,10 +7,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// progressInterval is that of the lines in the log.
+// progressInterval is the interval of the lines in the log.
 const progressInterval = time.Second
 
-// progress logs how much of something is done.
+// progress logs the progress of an operation.
 type progress struct {
 	logger klog.Logger
 	total  int64
@@ -22,12 +22,12 @@ func newProgress(ctx context.Context, total int64) *progress {
 	return &progress{logger: klog.FromContext(ctx), total: total, logged: time.Now()}
 }
 
-// add notes that more is done.
+// add adds completed work.
 func (p *progress) add(done int64) {
 	p.done += done
 	if now := time.Now(); now.Sub(p.logged) >= progressInterval {
 		p.logged = now
-		// What is counted may grow meanwhile.
+		// The total may grow meanwhile.
 		p.logger.Info("Progress", "done", p.done, "total", max(p.total, p.done))
 	}
 }

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// timeFormat sorts as the times do, and is a file name on every system.
+	// timeFormat sorts like the times, and is a valid file name on every system.
 	timeFormat = "20060102T150405.000Z"
-	// suffix is that of snapshots.
+	// suffix is the suffix of snapshots' file names.
 	suffix = ".db"
-	// noIdentity stands for the identity of a store that has none.
+	// noIdentity replaces the identity of a store without one.
 	noIdentity = "no-identity"
-	// staleAfter is longer than it takes to verify a snapshot. Until then it is written all the time. File systems of a
-	// network have no locks that would tell.
+	// staleAfter is longer than it takes to verify a snapshot. Until then the file is written continuously. Network
+	// file systems have no locks that would prove it.
 	staleAfter = time.Hour
 )
 
@@ -34,7 +34,7 @@ type stored struct {
 	taken    time.Time
 }
 
-// name is that of a snapshot in a directory with others.
+// name returns the file name of a snapshot in a directory with others.
 func name(record *store.Record, taken time.Time) (string, error) {
 	name := identity(record) + "-" + taken.UTC().Format(timeFormat) + suffix
 	if filepath.Base(name) != name {
@@ -72,15 +72,15 @@ func list(dir string) ([]stored, error) {
 	return found, nil
 }
 
-// listUntil is list without the snapshots of a clock that was ahead: they hide when the last
-// one was taken.
+// listUntil is list without snapshots from the future, which a wrong clock has dated: they
+// would hide the time of the last one.
 func listUntil(dir string, now time.Time) ([]stored, error) {
 	found, err := list(dir)
 	return slices.DeleteFunc(found, func(s stored) bool { return s.taken.After(now) }), err
 }
 
 // SaveAndPrune saves a snapshot as Save does, and keeps the last ones of the store in its directory. It returns the
-// others, which are removed. With a snapshot, the error is about these.
+// removed others. With a snapshot, the error is about their removal.
 func (s Snapshotter) SaveAndPrune(ctx context.Context, path string, keep int) (Snapshot, []string, error) {
 	dir := path
 	if !isDirectory(path) {
@@ -90,7 +90,7 @@ func (s Snapshotter) SaveAndPrune(ctx context.Context, path string, keep int) (S
 	if err != nil {
 		return Snapshot{}, nil, err
 	}
-	// The disk may be full of more snapshots than are to be kept by now.
+	// The disk may be full because of more snapshots than must be kept by now.
 	before, pruneErr := prune(dir, record, keep, time.Now())
 	snapshot, err := s.Save(ctx, path)
 	if err != nil {
@@ -103,10 +103,10 @@ func (s Snapshotter) SaveAndPrune(ctx context.Context, path string, keep int) (S
 	return snapshot, append(before, after...), err
 }
 
-// prune removes all but the last snapshots of the store with a record from a
-// directory, and returns which. Snapshots of other stores are kept, as one of them may be
-// the right one, and those later than now. It also removes what a killed process has left. A file that
-// cannot be removed does not keep it from removing others.
+// prune removes all but the last snapshots of the store with a record from a directory, and returns
+// the removed ones. It keeps snapshots of other stores, as one of them may be the right one, and
+// snapshots later than now. It also removes files that a killed process has left. A file that cannot
+// be removed does not prevent the removal of others.
 func prune(dir string, record *store.Record, keep int, now time.Time) ([]string, error) {
 	found, err := listUntil(dir, now)
 	if err != nil {
@@ -139,7 +139,7 @@ func directoryError(dir string) error {
 		strings.Join(names, ", "))
 }
 
-// remove ignores that another process was faster.
+// remove succeeds if another process has removed the file.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -147,7 +147,7 @@ func remove(path string) error {
 	return nil
 }
 
-// removeStale removes partial files that nothing writes any more.
+// removeStale removes partial files that are no longer written.
 func removeStale(dir string) error {
 	partial, err := filepath.Glob(filepath.Join(dir, partialPattern))
 	if err != nil {

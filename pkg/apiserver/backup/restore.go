@@ -26,24 +26,24 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// lockTimeout is how long the lock of a database is waited for.
+// lockTimeout is the timeout for the lock of a database.
 const lockTimeout = time.Second
 
-// DefaultBumpRevision is more than a store of Websites is written to between a snapshot
+// DefaultBumpRevision is more than the writes to a store of Websites between a snapshot
 // and its restoration.
 const DefaultBumpRevision = 1_000_000_000
 
 // Member is the member of an etcd cluster that is restored.
 type Member struct {
-	// Name of the member.
+	// Name is the name of the member.
 	Name string
-	// PeerURLs are those that it advertises.
+	// PeerURLs are its advertised peer URLs.
 	PeerURLs []string
-	// InitialCluster has the names and peer URLs of all members, as --initial-cluster
-	// of etcd has them.
+	// InitialCluster has the names and peer URLs of all members, in the form of
+	// etcd's --initial-cluster.
 	InitialCluster string
-	// ClusterToken tells the restored cluster from the former one. Empty: one that is
-	// the same for all members that are restored from one snapshot.
+	// ClusterToken distinguishes the restored cluster from the former one. Empty: a
+	// token that is the same for all members restored from one snapshot.
 	ClusterToken string
 }
 
@@ -51,21 +51,21 @@ type Member struct {
 type Restorer struct {
 	// Prefix is the value of --etcd-prefix.
 	Prefix string
-	// BumpRevision is by how much the revision is raised. All earlier ones are marked
-	// as compacted, so that clients list again instead of waiting for revisions that
+	// BumpRevision is added to the revision. All earlier ones are marked as
+	// compacted, so that clients list again instead of waiting for revisions that
 	// they have seen already.
 	BumpRevision uint64
 	// Space returns an error if a directory has no space for files of a size. etcd's
 	// libraries end the process when the disk is full.
 	Space func(dir string, bytes int64) error
-	// RenameExisting is the name that data which is there gets, in its directory. Empty: there may be none.
+	// RenameExisting is the new name of existing data, in its directory. Empty: existing data is
+	// an error.
 	RenameExisting string
 }
 
-// Restore makes the data directory of a member from a snapshot, in dir, which no server may use. When it
-// fails, everything is as before. The store gets a nonce that no
-// host cluster has recorded: servers are closed until it is accepted. Every member of a
-// cluster is to be restored from the same snapshot.
+// Restore makes the data directory of a member from a snapshot, in dir, which no server may use. If it
+// fails, everything is as before. The store gets a nonce that no host cluster has recorded: servers are
+// closed until it is accepted. Every member of a cluster must be restored from the same snapshot.
 func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) (Snapshot, error) {
 	latest, err := r.mayReplace(dir)
 	if err != nil {
@@ -75,7 +75,8 @@ func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) 
 	if err != nil {
 		return Snapshot{}, err
 	}
-	// Only the new nonce is written beside. Restored data that was never written to is replaced by the same.
+	// Only the new nonce is written in addition. Restored data without later writes is replaced by
+	// the same.
 	if restored := uint64(s.Revision) + r.BumpRevision + 1; latest > restored {
 		return Snapshot{}, fmt.Errorf("the data that is there is at revision %d, which clients have seen, and the restored "+
 			"one would be at %d: pass --bump-revision=%d or more, for all members", latest, restored,
@@ -91,7 +92,7 @@ func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) 
 	if err := r.Space(parent, 2*s.Bytes); err != nil {
 		return Snapshot{}, err
 	}
-	// One that a killed process has left.
+	// A killed process may have left one.
 	building := filepath.Join(parent, "."+filepath.Base(dir)+".restoring")
 	if err := os.RemoveAll(building); err != nil {
 		return Snapshot{}, fmt.Errorf("removing the rest of an earlier restoration: %w", err)
@@ -116,13 +117,12 @@ func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) 
 	return s, syncDirectory(parent)
 }
 
-// existing is the path that data gets which is in dir.
+// existing returns the new path of existing data in dir.
 func (r Restorer) existing(dir string) string {
 	return filepath.Join(filepath.Dir(filepath.Clean(dir)), r.RenameExisting)
 }
 
-// mayReplace returns the revision of the data in dir, 0 if it is not known, and an error if there is something that
-// cannot be renamed.
+// mayReplace returns the revision of the data in dir, 0 if it is unknown, and an error if it cannot be renamed.
 func (r Restorer) mayReplace(dir string) (uint64, error) {
 	name := r.RenameExisting
 	if name == "" {
@@ -146,9 +146,10 @@ func (r Restorer) mayReplace(dir string) (uint64, error) {
 	return 0, nil
 }
 
-// latestRevision returns the revision of a database, or 0 if it is damaged, which may be why it is to be replaced.
+// latestRevision returns the revision of a database, or 0 if it is damaged, which may be the reason
+// for its replacement.
 func latestRevision(database *bolt.DB) (revision uint64) {
-	// The library panics when it reads a damaged page, and reads a file in memory that may be cut off.
+	// The library panics when it reads a damaged page, and maps a file that may be truncated.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if recover() != nil {
@@ -168,7 +169,7 @@ func latestRevision(database *bolt.DB) (revision uint64) {
 	return revision
 }
 
-// replace gives restored data the name dir.
+// replace renames restored data to dir.
 func (r Restorer) replace(dir, restored string) error {
 	back := func() error { return nil }
 	if r.RenameExisting != "" {
@@ -186,7 +187,7 @@ func (r Restorer) replace(dir, restored string) error {
 	return nil
 }
 
-// build has etcd's own library make the data directory.
+// build makes etcd's own library create the data directory.
 func (r Restorer) build(s Snapshot, copied, dir string, member Member) error {
 	token := member.ClusterToken
 	if token == "" {
@@ -199,7 +200,7 @@ func (r Restorer) build(s Snapshot, copied, dir string, member Member) error {
 		PeerURLs:            member.PeerURLs,
 		InitialCluster:      member.InitialCluster,
 		InitialClusterToken: token,
-		// Checked before the record was replaced.
+		// The checksum was verified before the record was replaced.
 		SkipHashCheck: true,
 		RevisionBump:  r.BumpRevision,
 		MarkCompacted: r.BumpRevision > 0,
@@ -211,8 +212,8 @@ func (r Restorer) build(s Snapshot, copied, dir string, member Member) error {
 }
 
 // prepare writes a record that no host cluster names, and removes alarms: the restored members have other IDs than
-// those that raised them, and deactivate only their own. All members of a cluster
-// must have the same record, therefore it follows from the snapshot.
+// the members that raised them, and deactivate only their own. All members of a cluster must have the same record,
+// therefore it is derived from the snapshot.
 func (r Restorer) prepare(s Snapshot, database string) error {
 	logger := newLogger()
 	be := backend.NewDefaultBackend(logger, database)
@@ -267,7 +268,7 @@ func copyDatabase(ctx context.Context, s Snapshot, to string) error {
 	return nil
 }
 
-// empty returns an error if there is something in dir.
+// empty returns an error if dir has any entry.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -282,8 +283,8 @@ func empty(dir string) error {
 	return nil
 }
 
-// newLogger returns one for etcd's libraries, which end the process after they have
-// logged that they cannot write.
+// newLogger returns a logger for etcd's libraries, which end the process after they
+// have logged that they cannot write.
 func newLogger() *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
 	config.TimeKey = zapcore.OmitKey

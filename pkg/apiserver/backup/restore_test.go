@@ -59,7 +59,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("record = %+v, want a nonce of its own", record)
 	}
 
-	// A second restoration would turn revisions back that clients have seen.
+	// A second restoration would reduce revisions that clients have seen.
 	again, directory := Restorer{Prefix: prefix, BumpRevision: 50, Space: embeddedetcd.SpaceFor},
 		filepath.Join(t.TempDir(), "data")
 	member := Member{Name: "a", PeerURLs: []string{"http://a:2380"}, InitialCluster: "a=http://a:2380"}
@@ -76,13 +76,13 @@ func TestRestore(t *testing.T) {
 		t.Errorf("restoring again with the same one: %v", err)
 	}
 
-	// Neither is the data of a server renamed that has no lock of ours.
+	// The data of a server without our lock is not renamed either.
 	renaming := Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor, RenameExisting: "old"}
 	if _, err := renaming.Restore(t.Context(), s.Path, filepath.Join(dataDir, "etcd", "data"), Member{}); err == nil ||
 		!strings.Contains(err.Error(), "stop the member first") {
 		t.Errorf("restoring over a running etcd = %v", err)
 	}
-	// In use, and not empty once it is not.
+	// The directory is in use, and not empty once it is not.
 	for _, want := range []string{"in use by another process", "is not empty"} {
 		if err := restoreEmbedded(t, s.Path, dataDir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("restoring again = %v, want an error with %q", err, want)

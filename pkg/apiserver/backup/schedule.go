@@ -17,17 +17,17 @@ const (
 	retryInterval = 5 * time.Minute
 )
 
-// Schedule takes snapshots at an interval. Restarts of the server do not change when:
-// the last snapshot in the directory counts.
+// Schedule takes snapshots at an interval. Restarts of the server do not affect the
+// times: the last snapshot in the directory counts.
 type Schedule struct {
 	Snapshotter
 	// Directory holds the snapshots. It is created, with mode 0700.
 	Directory string
-	// Interval is that of snapshots.
+	// Interval is the interval of snapshots.
 	Interval time.Duration
-	// Keep is how many snapshots of the store are kept.
+	// Keep is the number of kept snapshots of the store.
 	Keep int
-	// Closed reports whether the store may be another one, of which no snapshots are taken.
+	// Closed reports whether the store may be another one, which must not be saved.
 	Closed func() bool
 	// Failed is called when no snapshot could be taken, and when earlier ones could not be removed.
 	Failed func(error)
@@ -75,7 +75,7 @@ func (s *Schedule) Run(ctx context.Context, clock clock.Clock) {
 	}
 }
 
-// last returns when the last snapshot was taken, zero if there is none.
+// last returns the time of the last snapshot, zero without one.
 func (s *Schedule) last(now time.Time) (time.Time, error) {
 	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
 		return time.Time{}, fmt.Errorf("creating the directory of snapshots: %w", err)
@@ -87,8 +87,8 @@ func (s *Schedule) last(now time.Time) (time.Time, error) {
 	return found[0].taken, nil
 }
 
-// take takes a snapshot, and removes those that it replaces. It does not fail for those that cannot be removed: another
-// snapshot, taken sooner, would have to remove one more.
+// take takes a snapshot, and removes earlier ones. It does not fail if they cannot be removed: another snapshot,
+// taken sooner, would have to remove one more.
 func (s *Schedule) take(ctx context.Context) (Snapshot, error) {
 	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
 		return Snapshot{}, fmt.Errorf("creating the directory of snapshots: %w", err)

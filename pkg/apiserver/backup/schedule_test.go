@@ -31,7 +31,7 @@ func newScheduled(t *testing.T, directory string) *scheduled {
 	dataDir := newDataDir(t)
 	client, _ := startEtcd(t, dataDir)
 	putRecord(t, client)
-	// Snapshots are named by the time of day; the schedule compares the two.
+	// The names of snapshots contain the time of day, which the schedule compares with the clock.
 	s := &scheduled{clock: testingclock.NewFakeClock(time.Now())}
 	s.schedule = &Schedule{
 		Snapshotter: Snapshotter{Transport: transport(t, dataDir), Prefix: prefix},
@@ -102,7 +102,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestScheduleAfterARestart continues where the former process was.
+// TestScheduleAfterARestart continues the former process's schedule.
 func TestScheduleAfterARestart(t *testing.T) {
 	s := newScheduled(t, t.TempDir())
 	for _, taken := range []time.Duration{-40 * time.Minute, 365 * 24 * time.Hour} { // The clock was ahead for a while.
@@ -119,7 +119,7 @@ func TestScheduleAfterARestart(t *testing.T) {
 	s.clock.Step(21 * time.Minute)
 	s.idle(t)
 	if got := s.count(t); got != 3 {
-		t.Errorf("%d snapshots, want one an hour after that of the former process", got)
+		t.Errorf("%d snapshots, want one an hour after the former process's", got)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestScheduleRetries(t *testing.T) {
 	}
 }
 
-// fileOf creates what counts as a snapshot that was taken earlier.
+// fileOf creates a file that counts as an earlier snapshot.
 func (s *scheduled) fileOf(t *testing.T, identity string, earlier time.Duration) string {
 	t.Helper()
 	path := filepath.Join(s.schedule.Directory,
@@ -158,7 +158,7 @@ func (s *scheduled) fileOf(t *testing.T, identity string, earlier time.Duration)
 	return path
 }
 
-// TestScheduleFreesSpace has more snapshots than are to be kept, and no space for another one.
+// TestScheduleFreesSpace has more snapshots than must be kept, and no space for another one.
 func TestScheduleFreesSpace(t *testing.T) {
 	s := newScheduled(t, t.TempDir())
 	s.schedule.Space = func(dir string, _ int64) error {
@@ -181,7 +181,8 @@ func TestScheduleFreesSpace(t *testing.T) {
 	}
 }
 
-// TestScheduleCannotRemove keeps the interval: snapshots that are taken sooner would replace those of a day.
+// TestScheduleCannotRemove keeps the interval: snapshots taken sooner would replace the snapshots
+// of a day.
 func TestScheduleCannotRemove(t *testing.T) {
 	s := newScheduled(t, t.TempDir())
 	keepFromRemoval(t, s.fileOf(t, ours, 5*time.Hour))
@@ -190,7 +191,7 @@ func TestScheduleCannotRemove(t *testing.T) {
 	}
 	s.start(t)
 	s.idle(t)
-	// The last two, and the one that cannot be removed.
+	// The last two remain, and the unremovable one.
 	if s.failures.Load() != 1 || s.count(t) != 3 {
 		t.Errorf("%d failures and %d snapshots, want one and three", s.failures.Load(), s.count(t))
 	}

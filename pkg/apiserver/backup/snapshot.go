@@ -20,7 +20,7 @@ const reachTimeout = 10 * time.Second
 
 // Snapshotter takes snapshots of a store, while servers use it.
 type Snapshotter struct {
-	// Transport is how etcd is reached.
+	// Transport is the configuration of the connection to etcd.
 	Transport storagebackend.TransportConfig
 	// Prefix is the value of --etcd-prefix.
 	Prefix string
@@ -29,9 +29,9 @@ type Snapshotter struct {
 	Space func(dir string, bytes int64) error
 }
 
-// Save takes a snapshot, verifies it, and gives it its name, which must not be taken.
-// If path is a directory, the snapshot is named after the store and the time. What it
-// leaves when it fails is removed.
+// Save takes a snapshot, verifies it, and renames it to its name, which must be free.
+// If path is a directory, the snapshot is named after the store and the time. A
+// failed snapshot is removed.
 func (s Snapshotter) Save(ctx context.Context, path string) (Snapshot, error) {
 	dir := path
 	if !isDirectory(path) {
@@ -41,7 +41,7 @@ func (s Snapshotter) Save(ctx context.Context, path string) (Snapshot, error) {
 		}
 	}
 	if dir == path {
-		// What killed processes have left may be why there is no space.
+		// Files of killed processes may be the reason for the lack of space.
 		if err := removeStale(dir); err != nil {
 			return Snapshot{}, err
 		}
@@ -101,7 +101,7 @@ func (s Snapshotter) copyFrom(ctx context.Context, endpoint string, f *file) err
 	if err != nil {
 		return err
 	}
-	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	defer client.Close() //nolint:errcheck // No write can be lost.
 	status, err := s.reach(ctx, client, endpoint)
 	if err != nil {
 		return err
@@ -124,17 +124,17 @@ func (s Snapshotter) copyFrom(ctx context.Context, endpoint string, f *file) err
 	return nil
 }
 
-// record returns that of the store, nil if it has none.
+// record returns the record of the store, nil without one.
 func (s Snapshotter) record(ctx context.Context) (*store.Record, error) {
 	client, err := store.NewClient(s.Transport, s.Transport.ServerList...)
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	defer client.Close() //nolint:errcheck // No write can be lost.
 	return readRecord(ctx, client, s.Transport, s.Prefix)
 }
 
-// readRecord returns the record of the store, nil if it has none.
+// readRecord returns the record of the store, nil without one.
 func readRecord(ctx context.Context, client *clientv3.Client, transport storagebackend.TransportConfig,
 	prefix string) (*store.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
@@ -150,7 +150,7 @@ func readRecord(ctx context.Context, client *clientv3.Client, transport storageb
 	return store.DecodeRecord(prefix, response.Kvs[0].Value)
 }
 
-// reach waits for the member, by a read that one which lags does not answer.
+// reach waits for the member, by a read that a lagging member does not answer.
 func (s Snapshotter) reach(ctx context.Context, client *clientv3.Client,
 	endpoint string) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)

@@ -43,7 +43,7 @@ func TestSnapshotIsNotOverwritten(t *testing.T) {
 	if _, err := snapshotter.Save(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not overwritten") {
 		t.Errorf("Save to an existing file = %v, want an error", err)
 	}
-	// Made by another process while the snapshot was taken.
+	// Another process creates the file while the snapshot is taken.
 	f, err := createIn(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestVerifyRejects(t *testing.T) {
 	}
 }
 
-// TestPrune keeps the last snapshots of a store, and those of other stores.
+// TestPrune keeps the last snapshots of a store, and all of other stores.
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	mine, theirs := &store.Record{Identity: ours}, &store.Record{Identity: ours + "-theirs"}
@@ -155,7 +155,7 @@ func TestPrune(t *testing.T) {
 		snapshots = append(snapshots, create(mustName(t, mine, start.Add(time.Duration(i)*time.Second)), start))
 	}
 	now := time.Now()
-	// That of a clock that was ahead must not have the last one removed.
+	// A snapshot from the future, by a wrong clock, must not cause the removal of the last one.
 	kept := append(snapshots[3:], create(mustName(t, mine, now.AddDate(1, 0, 0)), start),
 		create(mustName(t, theirs, start), start), create(mustName(t, nil, start), start), create("notes.txt", start),
 		create(".website-store-1.partial", now))
@@ -183,7 +183,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestNames: whoever writes to etcd does not choose the directory.
+// TestNames: a client that writes to etcd cannot choose the directory.
 func TestNames(t *testing.T) {
 	for identity, valid := range map[string]bool{ours: true, "../" + ours: false, "a/b": false, "/": false} {
 		if got, err := name(&store.Record{Identity: identity}, time.Now()); (err == nil) != valid {

@@ -6,10 +6,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 )
 
-// spaceInterval is after how many bytes the space of a disk is checked.
+// spaceInterval is the number of bytes between two checks of the disk's space.
 const spaceInterval = 1 << 20
 
-// embedded returns the data directory of the embedded etcd that has the store, false if it is in another one.
+// embedded returns the data directory of the embedded etcd that has the store, false for an
+// external etcd.
 func (w *Websites) embedded() (string, bool) {
 	for _, endpoint := range w.Config.Transport.ServerList {
 		if dataDir, ok := embeddedetcd.DataDir(endpoint); ok {
@@ -28,8 +29,8 @@ func (w *Websites) writable() error {
 	return nil
 }
 
-// withSpace returns a writer to a file in dir that leaves an embedded etcd, if its data is on the same disk, the
-// space to write.
+// withSpace returns a writer to a file in dir that leaves space for an embedded etcd with its data on the
+// same disk.
 func (w *Websites) withSpace(dir string, out io.Writer) io.Writer {
 	dataDir, ok := w.embedded()
 	if !ok || !embeddedetcd.OnSameDisk(dir, dataDir) {
@@ -41,7 +42,7 @@ func (w *Websites) withSpace(dir string, out io.Writer) io.Writer {
 type spaceWriter struct {
 	io.Writer
 	dir string
-	// checked is how many bytes there is space for.
+	// checked is the number of bytes for which space was found.
 	checked int
 }
 

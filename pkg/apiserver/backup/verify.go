@@ -20,26 +20,26 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// sectorSize is what the length of a database is a multiple of. etcd appends the
-// SHA-256 of the database to a snapshot of it.
+// sectorSize divides the length of every database. etcd appends the SHA-256 of
+// the database to a snapshot of it.
 const sectorSize = 512
 
-// maxReported bounds how many errors a message lists.
+// maxReported is the largest number of errors in a message.
 const maxReported = 10
 
 // Snapshot describes a verified snapshot.
 type Snapshot struct {
-	// Path is that of the file.
+	// Path is the path of the file.
 	Path string
 	// Bytes is the size of the file.
 	Bytes int64
-	// SHA256 is that of the database in it, in hexadecimal.
+	// SHA256 is the hash of the database in it, in hexadecimal.
 	SHA256 string
 	// Revision is etcd's, at the time of the snapshot.
 	Revision int64
-	// Websites is how many Websites it has.
+	// Websites is the number of Websites in it.
 	Websites int
-	// Record is that of the store, nil if it has none.
+	// Record is the record of the store, nil without one.
 	Record *store.Record
 }
 
@@ -51,9 +51,10 @@ func (s Snapshot) Identity() string {
 	return s.Record.Identity
 }
 
-// Verify reads a snapshot whole: it checks the SHA-256 that etcd has appended to it and
-// the structure of the database, and counts the Websites below prefix. It returns an
-// error when the file is damaged, truncated or not a snapshot of a store of Websites.
+// Verify reads a snapshot as a whole: it checks the SHA-256 that etcd has appended
+// to it and the structure of the database, and counts the Websites below prefix. It
+// returns an error if the file is damaged, truncated or not a snapshot of a store
+// of Websites.
 func Verify(ctx context.Context, path, prefix string) (Snapshot, error) {
 	s := Snapshot{Path: path}
 	if err := s.verifyChecksum(ctx); err != nil {
@@ -69,7 +70,7 @@ func Verify(ctx context.Context, path, prefix string) (Snapshot, error) {
 	return s, nil
 }
 
-// verifyChecksum is first: a database that is damaged is not to be opened.
+// verifyChecksum is first: a damaged database must not be opened.
 func (s *Snapshot) verifyChecksum(ctx context.Context) error {
 	f, err := os.Open(s.Path)
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Snapshot) verifyChecksum(ctx context.Context) error {
 	return nil
 }
 
-// readDatabase checks the structure of the database, and reads what is in it.
+// readDatabase checks the structure of the database, and reads its keys.
 func (s *Snapshot) readDatabase(ctx context.Context, prefix string) error {
 	db, err := bolt.Open(s.Path, 0o400, &bolt.Options{ReadOnly: true})
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Snapshot) readDatabase(ctx context.Context, prefix string) error {
 	defer db.Close() //nolint:errcheck // It is only read.
 	return db.View(func(tx *bolt.Tx) error {
 		var damages []error
-		// Read to its end: otherwise the check would go on in the background.
+		// All errors are read: otherwise the check would continue in the background.
 		for err := range tx.Check() {
 			if len(damages) < maxReported {
 				damages = append(damages, err)
@@ -131,7 +132,7 @@ func (s *Snapshot) readDatabase(ctx context.Context, prefix string) error {
 	})
 }
 
-// readKeys reads all revisions, the last of which decides what a key holds.
+// readKeys reads all revisions. The last one is the current value of a key.
 func (s *Snapshot) readKeys(ctx context.Context, bucket *bolt.Bucket, prefix string) error {
 	recordKey, websites := store.RecordKey(prefix), store.WebsitesPrefix(prefix)
 	var record []byte
@@ -168,7 +169,7 @@ func (s *Snapshot) readKeys(ctx context.Context, bucket *bolt.Bucket, prefix str
 	return err
 }
 
-// readerWithContext ends with ctx.
+// readerWithContext returns a reader that fails once ctx ends.
 func readerWithContext(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {

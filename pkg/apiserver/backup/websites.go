@@ -14,13 +14,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// pageSize is that of kubectl.
+// pageSize is kubectl's.
 const pageSize = 500
 
 // Websites reads and writes Websites in etcd as the server does: in its encoding, and
 // with its encryption keys.
 type Websites struct {
-	// Config is how the server stores Websites, and ResourcePrefix where.
+	// Config is the server's storage configuration of Websites, and ResourcePrefix their prefix.
 	Config         storagebackend.ConfigForResource
 	ResourcePrefix string
 	// Scheme knows their types.
@@ -32,7 +32,7 @@ type Websites struct {
 // open connects to etcd until the returned function is called.
 func (w *Websites) open() (destroy func(), err error) {
 	config := w.Config
-	// Servers compact.
+	// Only servers compact.
 	config.CompactionInterval = 0
 	stored, destroy, err := factory.Create(config,
 		func() runtime.Object { return &website.Website{} },
@@ -45,15 +45,14 @@ func (w *Websites) open() (destroy func(), err error) {
 	return destroy, nil
 }
 
-// key is that of a Website, below the prefix of the store.
+// key returns the key of a Website, below the prefix of the store.
 func (w *Websites) key(obj *website.Website) string {
 	return path.Join("/", w.ResourcePrefix, obj.Namespace, obj.Name)
 }
 
-// each calls visit with every Website, all of the same revision, which it returns. It
-// returns an error that names the key of a Website that cannot be decrypted or decoded,
-// and one for which apierrors.IsResourceExpired is true if the revision was compacted
-// meanwhile.
+// each calls visit with every Website of one revision, and returns that. It returns an
+// error with the key of a Website that cannot be decrypted or decoded, and an error for
+// which apierrors.IsResourceExpired is true if the revision was compacted meanwhile.
 func (w *Websites) each(ctx context.Context, begin func(revision string, total int64) error,
 	visit func(*website.Website) error) error {
 	predicate := storage.Everything
@@ -83,7 +82,7 @@ func (w *Websites) each(ctx context.Context, begin func(revision string, total i
 	return nil
 }
 
-// get returns the stored Website with the name of obj, nil if there is none.
+// get returns the stored Website with the name of obj, nil without one.
 func (w *Websites) get(ctx context.Context, obj *website.Website) (*website.Website, error) {
 	got := &website.Website{}
 	err := w.stored.Get(ctx, w.key(obj), storage.GetOptions{}, got)
@@ -96,7 +95,7 @@ func (w *Websites) get(ctx context.Context, obj *website.Website) (*website.Webs
 	return got, nil
 }
 
-// strictCodecs rejects what would get lost, as a misspelled field.
+// strictCodecs rejects fields that would get lost, such as misspelled ones.
 func strictCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 }

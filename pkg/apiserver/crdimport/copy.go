@@ -14,13 +14,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// source is what the store has copies of.
+// source returns the name of the source of the copies.
 func source(definition *unstructured.Unstructured) string {
 	return fmt.Sprintf("customresourcedefinition %s (%s)", definition.GetName(), definition.GetUID())
 }
 
-// list returns the Websites of the definition. It returns an error that names each one that
-// website-apiserver cannot have.
+// list returns the Websites of the definition. It returns an error with the name of each
+// one that website-apiserver cannot store.
 func (i *Importer) list(ctx context.Context) ([]*website.Website, error) {
 	var all []*website.Website
 	var problems []error
@@ -48,7 +48,7 @@ func (i *Importer) decode(ctx context.Context, obj *unstructured.Unstructured) (
 	case obj.GetDeletionTimestamp() != nil:
 		return nil, errors.New("is being deleted: wait for its end")
 	case len(obj.GetFinalizers()) > 0:
-		// Nothing but the definition's own storage could remove them later.
+		// Only the definition's own storage could remove them later.
 		return nil, fmt.Errorf("has finalizers, %v, which would block the removal of the definition: remove them, and add "+
 			"them again after the import", obj.GetFinalizers())
 	}
@@ -63,7 +63,7 @@ func (i *Importer) decode(ctx context.Context, obj *unstructured.Unstructured) (
 	return decoded, nil
 }
 
-// copy copies until the store has what the definition has.
+// copy copies until the store equals the definition's.
 func (i *Importer) copy(ctx context.Context) error {
 	s, err := i.read(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// PolicyName is that of the ValidatingAdmissionPolicy, and of its binding, that refuses
-// writes during an import: of kube-apiserver as well as of website-apiserver.
+// PolicyName is the name of the ValidatingAdmissionPolicy, and of its binding, that
+// rejects writes during an import: to kube-apiserver as well as to website-apiserver.
 const PolicyName = "website-import"
 
 func newPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy,
@@ -24,7 +24,7 @@ func newPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy,
 	rule := admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
 			admissionregistrationv1.Delete},
-		// Not the status, which is computed again.
+		// The status is not frozen, as it is computed again.
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{website.GroupName}, APIVersions: []string{"*"},
 			Resources: []string{"websites", "websites/scale"}},
 	}}
@@ -63,7 +63,7 @@ func (i *Importer) policy(ctx context.Context) (types.UID, error) {
 	return policy.UID, nil
 }
 
-// freeze has every API server refuse writes.
+// freeze makes every API server reject writes.
 func (i *Importer) freeze(ctx context.Context) error {
 	policy, binding := newPolicy()
 	client := i.kube.AdmissionregistrationV1()
@@ -88,7 +88,7 @@ func (i *Importer) freeze(ctx context.Context) error {
 	return i.propagate(ctx)
 }
 
-// refuses reports whether a write is refused. Without a Website there is none to try.
+// refuses reports whether writes are rejected. Without a Website this cannot be tried.
 func (i *Importer) refuses(ctx context.Context) (bool, error) {
 	list, err := i.dynamic.Resource(websites).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -110,8 +110,8 @@ func (i *Importer) refuses(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// unfreeze permits writes. The policy is the last to go: while it exists, the import is not
-// complete.
+// unfreeze permits writes. The policy is removed last: while it exists, the import
+// is incomplete.
 func (i *Importer) unfreeze(ctx context.Context) error {
 	client := i.kube.AdmissionregistrationV1()
 	if err := client.ValidatingAdmissionPolicyBindings().Delete(ctx, PolicyName, metav1.DeleteOptions{}); err != nil &&

@@ -15,11 +15,11 @@ import (
 const (
 	handOverPatch = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null},"annotations":{"` +
 		registration.AnnotationImport + `":"InProgress"}}}`
-	// handBackPatch has kube-apiserver maintain the APIService again.
+	// handBackPatch makes kube-apiserver maintain the APIService again.
 	handBackPatch = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"},"annotations":{"` +
 		registration.AnnotationImport + `":null}},"spec":{"service":null,"caBundle":null}}`
 	completePatch = `{"metadata":{"annotations":{"` + registration.AnnotationImport + `":null}}}`
-	// localReason is that of the condition Available of an APIService without a Service.
+	// localReason is the reason of the condition Available of an APIService without a Service.
 	localReason = "Local"
 )
 
@@ -31,7 +31,7 @@ func (i *Importer) patchAPIService(ctx context.Context, patch string) error {
 	return nil
 }
 
-// handOver has website-apiserver serve v1alpha1 in the place of the definition.
+// handOver makes website-apiserver serve v1alpha1 in place of the definition.
 func (i *Importer) handOver(ctx context.Context) error {
 	s, err := i.read(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// pollInterval is the time between two reads of what is waited for.
+	// pollInterval is the time between two reads while waiting.
 	pollInterval = time.Second
 	// waitTimeout bounds the wait for another component.
 	waitTimeout = 5 * time.Minute
@@ -32,7 +32,7 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}
 	websites = v1alpha1.SchemeGroupVersion.WithResource("websites")
-	// DefinitionName is that of the CustomResourceDefinition.
+	// DefinitionName is the name of the CustomResourceDefinition.
 	DefinitionName = website.Resource("websites").String()
 	apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + website.GroupName
 )
@@ -41,12 +41,13 @@ var (
 type Config struct {
 	// Host is the configuration of a client of the host cluster.
 	Host *rest.Config
-	// Websites is how website-apiserver stores Websites, and Store how it verifies its store.
+	// Websites accesses the Websites of website-apiserver's store, and Store configures the
+	// verification of that.
 	Websites *backup.Websites
 	Store    store.Config
-	// PropagationDelay is how long every kube-apiserver may take to observe a change.
+	// PropagationDelay is the time in which every kube-apiserver observes a change.
 	PropagationDelay time.Duration
-	// Out gets a line when a step begins, and when it is done.
+	// Out gets a line at the beginning and the end of a step.
 	Out io.Writer
 }
 
@@ -56,17 +57,17 @@ type Importer struct {
 	kube        kubernetes.Interface
 	dynamic     dynamic.Interface
 	apiServices apiregistration.APIServiceInterface
-	// frozenBy is the UID of the policy that refuses writes for this command.
+	// frozenBy is the UID of the policy that rejects writes for this command.
 	frozenBy types.UID
 }
 
-// New returns an Importer that has not done anything yet.
+// New returns an Importer that has not started.
 func New(config Config) (*Importer, error) {
 	kube, err := kubernetes.NewForConfig(config.Host)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	// v1alpha1 is deprecated, and each response of its storage says so.
+	// v1alpha1 is deprecated, and each response of its storage has a warning.
 	quiet := rest.CopyConfig(config.Host)
 	quiet.WarningHandler = rest.NoWarnings{}
 	dynamicClient, err := dynamic.NewForConfig(quiet)

@@ -14,8 +14,9 @@ import (
 // serviceSuffix ends the names of Services of the original controller, after the name of the Deployment.
 const serviceSuffix = "-npsvc"
 
-// leftBehind returns the commands, one for each Website, that remove the Deployments and Services which the original
-// controller has made for it under a former deploymentName. It does not remove them when that changes.
+// leftBehind returns the commands, one for each Website, that remove the Deployments and Services which the
+// original controller has created for it under a former deploymentName. That controller does not remove them when
+// the name changes.
 func leftBehind(all []*website.Website, owned []store.OwnedObject) []string {
 	names := map[types.UID]string{}
 	for _, w := range all {

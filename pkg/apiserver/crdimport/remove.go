@@ -15,9 +15,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// deprecation is a change of the definition that has kube-apiserver end all watches of its storage, and that does
-// nothing else. It names the policy of the import: a command that was overtaken by "import back" may write its own
-// deprecation late, and watches begin again after that.
+// deprecation returns a warning for the definition. Setting it makes kube-apiserver end all watches of its
+// storage, and has no other effect. It names the policy of the import: a command that was overtaken by "import
+// back" may write its own deprecation late, and watches begin again after that.
 func deprecation(policy types.UID) string {
 	return fmt.Sprintf("Websites are being moved to website-apiserver (%s)", policy)
 }
@@ -36,7 +36,7 @@ func deprecationOf(definition *unstructured.Unstructured) (warning string) {
 	return warning
 }
 
-// setDeprecated gives all versions of the definition a warning, or removes it.
+// setDeprecated sets a warning in all versions of the definition, or removes it.
 func (i *Importer) setDeprecated(ctx context.Context, warning string) error {
 	client := i.dynamic.Resource(definitions)
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -68,8 +68,8 @@ func (i *Importer) setDeprecated(ctx context.Context, warning string) error {
 	return nil
 }
 
-// detach ends the watches of the definition's storage. Those who watch reach website-apiserver
-// when they do so again.
+// detach ends the watches of the definition's storage. Clients that watch again
+// reach website-apiserver.
 func (i *Importer) detach(ctx context.Context) error {
 	if err := i.setDeprecated(ctx, deprecation(i.frozenBy)); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (i *Importer) detach(ctx context.Context) error {
 	return i.propagate(ctx)
 }
 
-// remove removes the definition, and with it the objects that were copied.
+// remove removes the definition, and with it the copied objects.
 func (i *Importer) remove(ctx context.Context) error {
 	client := i.dynamic.Resource(definitions)
 	s, err := i.read(ctx)
@@ -114,7 +114,7 @@ func (i *Importer) remove(ctx context.Context) error {
 	})
 }
 
-// finish has the other version registered, and permits writes.
+// finish registers the other version, and permits writes.
 func (i *Importer) finish(ctx context.Context) error {
 	if err := i.patchAPIService(ctx, completePatch); err != nil {
 		return err

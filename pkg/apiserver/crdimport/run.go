@@ -10,8 +10,8 @@ import (
 // step is a part of an import that can be repeated.
 type step struct {
 	name, does string
-	// done reports whether the step has had its effect. What it waits for afterwards may not
-	// have happened.
+	// done reports whether the step has had its effect. Its wait afterwards may
+	// be incomplete.
 	done func(state) bool
 	run  func(context.Context) error
 }
@@ -41,7 +41,7 @@ func (i *Importer) steps() []step {
 }
 
 // next returns the index of the step to begin with: the last one that is done, as its waits
-// may have been cut short.
+// may have been interrupted.
 func next(steps []step, s state) int {
 	for n, step := range steps {
 		if !step.done(s) {
@@ -51,7 +51,7 @@ func next(steps []step, s state) int {
 	return len(steps)
 }
 
-// progress returns a line for each step. The last one that is done is where Run continues.
+// progress returns a line for each step. Run continues at the last one that is done.
 func progress(steps []step, s state) []string {
 	var lines []string
 	first := next(steps, s)
@@ -71,7 +71,7 @@ func progress(steps []step, s state) []string {
 // adviceTimeout bounds the read for the message of an interrupted command.
 const adviceTimeout = 5 * time.Second
 
-// advice says what can be done after an error. The context may have ended.
+// advice returns the possible commands after an error. The context may have ended.
 func (i *Importer) advice(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adviceTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func (i *Importer) advice(ctx context.Context) string {
 	return adviceAt(s, err)
 }
 
-// adviceAt is advice for a state, or for one that could not be read.
+// adviceAt returns the advice for a state, or for one that could not be read.
 func adviceAt(s state, unknown error) string {
 	const advice = "run the command again to continue, or \"website-apiserver import back\" to go back"
 	switch {
@@ -92,7 +92,7 @@ func adviceAt(s state, unknown error) string {
 	}
 }
 
-// Plan prints what Run would do, and changes nothing. It returns an error if Run would.
+// Plan prints the steps of Run, and changes nothing. It returns an error if Run would.
 func (i *Importer) Plan(ctx context.Context) error {
 	s, err := i.read(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (i *Importer) Run(ctx context.Context) error {
 		return err
 	}
 	if s.local() && !s.frozen() {
-		// Before anything is changed.
+		// Errors are found before anything is changed.
 		if _, err := i.list(ctx); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (i *Importer) Run(ctx context.Context) error {
 	for _, step := range steps[next(steps, s):] {
 		i.printf("%s: %s", step.name, step.does)
 		start := time.Now()
-		// Each step begins with what others see, and ends with a wait.
+		// Each step begins by reading the cluster, and ends with a wait.
 		if s, err = i.read(ctx); err == nil {
 			err = s.goesOn(i.frozenBy, step.name)
 		}
@@ -164,8 +164,8 @@ func (i *Importer) Run(ctx context.Context) error {
 	return nil
 }
 
-// Back has the definition serve the API again, and permits writes. The copies stay in the
-// store, unserved, until the next import.
+// Back makes the definition serve the API again, and permits writes. The copies stay in
+// the store, unserved, until the next import.
 func (i *Importer) Back(ctx context.Context) error {
 	s, err := i.read(ctx)
 	if err != nil {
@@ -189,7 +189,8 @@ func (i *Importer) Back(ctx context.Context) error {
 	if err := i.setDeprecated(ctx, ""); err != nil {
 		return err
 	}
-	// A kube-apiserver that leads to website-apiserver still would have it accept writes that are not served afterwards.
+	// A kube-apiserver that still routes to website-apiserver would make it accept writes that are not
+	// served afterwards.
 	if err := i.propagate(ctx); err != nil {
 		return err
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
 )
 
-// state is how far an import is.
+// state is the state of an import.
 type state struct {
-	// definition is the CustomResourceDefinition, and apiService that of v1alpha1; nil if
-	// there is none.
+	// definition is the CustomResourceDefinition, and apiService the APIService of
+	// v1alpha1; nil if missing.
 	definition *unstructured.Unstructured
 	apiService *apiregistrationv1.APIService
-	// policy is the UID of the policy that refuses writes; empty if there is none.
+	// policy is the UID of the policy that rejects writes; empty without one.
 	policy types.UID
 }
 
@@ -48,11 +48,11 @@ func (i *Importer) read(ctx context.Context) (s state, err error) {
 	return s, err
 }
 
-// frozen reports whether writes are refused.
+// frozen reports whether writes are rejected.
 func (s state) frozen() bool { return s.policy != "" }
 
-// goesOn returns an error if another command has gone back since writes were refused by a policy. One that
-// "kubectl exec" has started continues when kubectl ends. There is no way back from a definition that is removed.
+// goesOn returns an error if another command has gone back since a policy rejects writes. A command that "kubectl
+// exec" has started continues when kubectl ends. A removed definition cannot be restored.
 func (s state) goesOn(policy types.UID, step string) error {
 	switch {
 	case s.removed():
@@ -72,7 +72,7 @@ func (s state) handedOver() bool {
 	return s.apiService != nil && !s.local() && s.apiService.Annotations[registration.AnnotationImport] != ""
 }
 
-// removed reports whether the definition is gone or is being removed: there is no way back.
+// removed reports whether the definition is gone or is being removed, which cannot be reverted.
 func (s state) removed() bool {
 	return s.definition == nil || s.definition.GetDeletionTimestamp() != nil
 }
@@ -99,7 +99,7 @@ func (i *Importer) check(ctx context.Context, s state) error {
 				DefinitionName, name, v1alpha1.SchemeGroupVersion.Version)
 		}
 	}
-	// An APIService is for all resources of a version.
+	// An APIService applies to all resources of a version.
 	served, err := i.kube.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
 	if err != nil {
 		return fmt.Errorf("reading the resources of %s: %w", v1alpha1.SchemeGroupVersion, err)

@@ -76,7 +76,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestProgress: a step that has had its effect is done, although Run repeats it for what it waits for.
+// TestProgress: a step that has had its effect is done, although Run repeats it for its wait.
 func TestProgress(t *testing.T) {
 	plain := newDefinition(func(*unstructured.Unstructured, map[string]any) {})
 	local, handedOver := &apiregistrationv1.APIService{}, &apiregistrationv1.APIService{}
@@ -113,7 +113,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestAdvice: a command that cannot work is not advised.
+// TestAdvice: only commands that can succeed are advised.
 func TestAdvice(t *testing.T) {
 	plain := newDefinition(func(*unstructured.Unstructured, map[string]any) {})
 	for name, test := range map[string]struct {
@@ -132,7 +132,8 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what a Website controls under another name than that of its deploymentName is left behind.
+// TestLeftBehind: objects that a Website controls under another name than its deploymentName are
+// left behind.
 func TestLeftBehind(t *testing.T) {
 	w := &website.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "uid"}}
 	w.Spec.DeploymentName = "current"

@@ -26,7 +26,7 @@ func overwrite(t *testing.T, path string, offset, length int) {
 	}
 }
 
-// TestDamagedData has the Supervisor report damaged data: the process must not end for it.
+// TestDamagedData: the Supervisor reports damaged data, and the process must not end.
 func TestDamagedData(t *testing.T) {
 	const db, wal = "member/snap/db", "member/wal/0000000000000000-0000000000000000.wal"
 	page := os.Getpagesize()
@@ -59,7 +59,8 @@ func TestDamagedData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A value: with another length of a record, etcd takes all that follows for an incomplete one.
+			// A value is damaged: with another length of a record, etcd would treat the rest as an
+			// incomplete record.
 			overwrite(t, filepath.Join(dir, wal), bytes.Index(content, []byte(strings.Repeat("x", 100))), 60)
 		},
 		"beginning of the log": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, wal), 0, 60) },
@@ -71,7 +72,7 @@ func TestDamagedData(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Each waits a second for the next try of the Supervisor.
+			// Each subtest waits a second for the next attempt of the Supervisor.
 			t.Parallel()
 			dataDir := newDataDir(t)
 			config := Config{DataDir: dataDir, QuotaBytes: DefaultQuotaBytes, HistoryBytes: DefaultHistoryBytes}
@@ -102,7 +103,7 @@ func TestDamagedData(t *testing.T) {
 			if failure := s.Failure(); failure == nil || !strings.Contains(failure.Error(), "store restore") {
 				t.Errorf("failure = %v, want that the data cannot be read", failure)
 			}
-			// As "store restore" does, once the server does not try.
+			// The data is replaced as by "store restore", while the server makes no attempt.
 			waitFor(t, "the data to be replaced", func(context.Context) error {
 				return Restore(dataDir, func(dir string, _ Member) error {
 					return errors.Join(os.RemoveAll(dir), os.Rename(intact, dir))

@@ -14,14 +14,14 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// longRequest is the time from which a request is in the log, with what it is part of: that of the
-// spans in the storage of k8s.io/apiserver.
+// longRequest is the duration from which a request is logged with its trace, as in the storage
+// of k8s.io/apiserver.
 const longRequest = 500 * time.Millisecond
 
-// Direct is an interceptor for etcd's client that has the reads and writes of keys answered by
-// the etcd in this process: the socket, and what encodes, sends, receives and decodes on both of its
-// sides, take more time than etcd does. What it does not know, and all requests while etcd does not
-// run, are sent over the connection.
+// Direct is an interceptor for etcd's client that sends reads and writes of keys to the etcd in
+// this process by function calls: the socket and the encoding on both of its sides take more
+// time than etcd itself. Other requests, and all requests while etcd does not run, are sent over
+// the connection.
 func (s *Supervisor) Direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	server := s.server.Load()
@@ -39,15 +39,15 @@ func (s *Supervisor) Direct(ctx context.Context, method string, request, reply a
 	}
 }
 
-// local returns a read that does not ask the other members whether this one lags behind: there are
-// none, and this one answers a write after applying it.
+// local returns a read that does not check with other members whether this one lags behind: there
+// are none, and this one responds to a write after applying it.
 func local(r *etcdserverpb.RangeRequest) *etcdserverpb.RangeRequest {
 	r = proto.CloneOf(r)
 	r.Serializable = true
 	return r
 }
 
-// answer calls etcd, with the span that a request over a connection has.
+// answer calls etcd, with the span of a request over a connection.
 func answer[Request any, Response proto.Message](ctx context.Context, method string, to proto.Message, server *Server,
 	request Request, call func(context.Context, Request) (Response, error)) error {
 	ctx, span := tracing.Start(ctx, strings.TrimPrefix(method, "/"))
@@ -56,9 +56,9 @@ func answer[Request any, Response proto.Message](ctx context.Context, method str
 	if err != nil {
 		return err
 	}
-	// A second attempt has the message of the first.
+	// A second attempt reuses the message of the first.
 	proto.Reset(to)
-	// The messages in it are not copied: it is not used for anything else.
+	// Messages in it are not copied, as it is not used otherwise.
 	response.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		to.ProtoReflect().Set(field, value)
 		return true
@@ -66,8 +66,9 @@ func answer[Request any, Response proto.Message](ctx context.Context, method str
 	return nil
 }
 
-// bounded has a call end with its context. In etcd it waits for a commit or a defragmentation,
-// however long the disk takes. etcd waits for calls before it closes its database.
+// bounded ends a call with its context. etcd may make it wait for a commit or a
+// defragmentation, however long the disk takes. etcd waits for calls before it closes
+// its database.
 func bounded[Request, Response any](ctx context.Context, server *Server, request Request,
 	call func(context.Context, Request) (Response, error)) (response Response, err error) {
 	if err := ctx.Err(); err != nil {

@@ -95,7 +95,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestDirectErrors: errors are those that a client gets over a connection.
+// TestDirectErrors: errors equal those over a connection.
 func TestDirectErrors(t *testing.T) {
 	client := directClient(t, startSupervisor(t))
 	if _, err := client.Get(t.Context(), "key", clientv3.WithRev(1000)); !errors.Is(err, rpctypes.ErrFutureRev) {
@@ -119,8 +119,8 @@ func TestDirectErrors(t *testing.T) {
 	}
 }
 
-// TestDirectReadEndsWithItsContext: a commit that waits for the disk holds up reads, but not what
-// asked for them.
+// TestDirectReadEndsWithItsContext: a commit that waits for the disk blocks reads, but their
+// callers return.
 func TestDirectReadEndsWithItsContext(t *testing.T) {
 	s := startSupervisor(t)
 	client := directClient(t, s)
@@ -159,8 +159,8 @@ func TestDirectReadEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestDirectReadsAreLinearizable: what was written is read by all, at once, although no read asks
-// for it.
+// TestDirectReadsAreLinearizable: every write is read by all clients at once, although no read is
+// confirmed by a quorum.
 func TestDirectReadsAreLinearizable(t *testing.T) {
 	s := startSupervisor(t)
 	var writers sync.WaitGroup

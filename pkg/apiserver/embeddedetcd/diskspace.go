@@ -34,7 +34,7 @@ func SpaceFor(dir string, bytes int64) error {
 	return nil
 }
 
-// OnSameDisk reports whether a directory is on the disk of dataDir, or that is not known.
+// OnSameDisk reports whether a directory is on the disk of dataDir, or that is unknown.
 func OnSameDisk(dir, dataDir string) bool {
 	one, err := device(dir)
 	other, otherErr := device(etcdDir(dataDir))

@@ -4,7 +4,7 @@ package embeddedetcd
 
 import "syscall"
 
-// freeBytes returns how much a user without privileges may write.
+// freeBytes returns the number of bytes that a user without privileges may write.
 func freeBytes(path string) (int64, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(path, &stat); err != nil {
@@ -13,7 +13,7 @@ func freeBytes(path string) (int64, error) {
 	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }
 
-// device returns which file system a path is on.
+// device returns the device of the file system of a path.
 func device(path string) (uint64, error) {
 	var stat syscall.Stat_t
 	err := syscall.Stat(path, &stat)

@@ -37,16 +37,16 @@ const (
 	dataName = "data"
 )
 
-// peerURL is what a member must have, although no client connects to it.
+// peerURL is required for a member, although no client connects to it.
 var peerURL = url.URL{Scheme: "http", Host: "localhost:2380"}
 
-// Config says where etcd keeps its data, and how much of it.
+// Config configures the location and the size of etcd's data.
 type Config struct {
 	// DataDir is created if needed.
 	DataDir string
 	// QuotaBytes bounds the size of the database. Writes fail when it is reached.
 	QuotaBytes int64
-	// HistoryBytes bounds what superseded revisions occupy in the database, in
+	// HistoryBytes bounds the size of superseded revisions in the database, in
 	// addition to the API server's compaction by time.
 	HistoryBytes int64
 }
@@ -56,9 +56,9 @@ const (
 	DefaultQuotaBytes = 2 << 30
 	// DefaultHistoryBytes is some minutes of changes to Websites of ordinary size.
 	DefaultHistoryBytes = 64 << 20
-	// snapshotCount bounds how many writes are kept in memory and, to be read at a
-	// start, in the write-ahead log: with objects of a megabyte, etcd's 10,000 are
-	// gigabytes.
+	// snapshotCount bounds the number of writes in memory and, to be read at a
+	// start, in the write-ahead log: with objects of a megabyte, etcd's 10,000
+	// are gigabytes.
 	snapshotCount = 50
 	// catchUpEntries is for followers, which the only member does not have.
 	catchUpEntries = 1
@@ -93,7 +93,7 @@ func Endpoint(dataDir string) (string, error) {
 	return (&url.URL{Scheme: "unix", Path: socket}).String(), nil
 }
 
-// DataDir returns the dataDir of an endpoint that Endpoint has returned, false for other ones.
+// DataDir returns the dataDir of an endpoint of Endpoint, false for others.
 func DataDir(endpoint string) (string, bool) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "unix" {
@@ -112,7 +112,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of the embedded etcd: %w", err)
 	}
-	// MkdirAll leaves the mode of a directory that was there before.
+	// MkdirAll does not change the mode of an existing directory.
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("restricting the mode of the directory of the embedded etcd: %w", err)
 	}
@@ -134,7 +134,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 }
 
 // lockDir reserves dataDir for this process. Without the lock, a second process would
-// wait for that of the database without an error.
+// wait for the database's lock without an error.
 func lockDir(dataDir string) (*fileutil.LockedFile, error) {
 	lock, err := fileutil.TryLockFile(filepath.Join(etcdDir(dataDir), "lock"), os.O_WRONLY|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
@@ -197,8 +197,8 @@ func configuration(config Config) (*embed.Config, error) {
 	cfg.AdvertisePeerUrls = []url.URL{peerURL}
 	cfg.InitialCluster = cfg.InitialClusterFromName(memberName)
 	cfg.EnableGRPCGateway = false
-	// The API server compacts the history, and relies on it until then. The log
-	// is for debugging failures.
+	// The API server compacts the history, and relies on it until then. The log is
+	// for debugging failures.
 	cfg.LogLevel = "warn"
 	cfg.QuotaBackendBytes = config.QuotaBytes
 	cfg.SnapshotCount = snapshotCount
@@ -227,8 +227,8 @@ func (s *Server) alarms() []etcdserverpb.AlarmType {
 	return active
 }
 
-// Close stops etcd once all data is on disk, and frees the data directory. The
-// API server must have stopped before.
+// Close stops etcd once all data is on disk, and releases the data directory.
+// The API server must have stopped before.
 func (s *Server) Close() error {
 	s.etcd.Close()
 	if err := s.lock.Close(); err != nil {

@@ -11,8 +11,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// newDataDir returns an empty directory with a path short enough for a socket,
-// which t.TempDir's, made of the test's name, is not everywhere.
+// newDataDir returns an empty directory with a path short enough for a
+// socket. The path of t.TempDir contains the test's name, and is too long on
+// some systems.
 func newDataDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "etcd")
@@ -67,7 +68,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 
 func TestOnlyTheOwnerCanEnter(t *testing.T) {
 	dataDir := newDataDir(t)
-	// A volume prepared by someone else, open to all.
+	// The directory is a volume that another user has prepared, accessible to all.
 	if err := os.MkdirAll(etcdDir(dataDir), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("Wait with an ended context = %v, want nil", err)
 	}
 
-	// An etcd that stops by itself must be noticed.
+	// An etcd that stops by itself must be detected.
 	server.etcd.Server.Stop()
 	if err := server.Wait(t.Context()); err == nil {
 		t.Error("Wait returned nil although etcd has stopped")

@@ -11,21 +11,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// maintenanceInterval is short, because objects of a megabyte fill a history in
-// seconds.
+// maintenanceInterval is short, because objects of a megabyte fill a history
+// in seconds.
 const maintenanceInterval = 500 * time.Millisecond
 
 // maintainer keeps the database below its quota. Kubernetes API servers compact
-// by time alone: one that writes large objects fills the quota in between.
+// by time only: writing large objects fills the quota in between.
 type maintainer struct {
 	server *Server
-	// measured is the size of the data, and revision the current one, when half of
-	// the history was last full.
+	// measured is the size of the data, and revision the current revision, when
+	// half of the history was last full.
 	measured, revision int64
 }
 
-// Maintain compacts and defragments the database and disarms alarms whose cause
-// is gone, until ctx ends.
+// Maintain compacts and defragments the database and disarms alarms without a
+// cause, until ctx ends.
 func (s *Server) Maintain(ctx context.Context) {
 	m := &maintainer{server: s}
 	reported := ""
@@ -47,7 +47,7 @@ func (m *maintainer) maintain(ctx context.Context) error {
 	alarms := m.server.alarms()
 	recordAlarms(alarms)
 	if err := Writable(m.server.config.DataDir); err != nil {
-		return err // What removes revisions writes as well.
+		return err // Removing revisions requires writes as well.
 	}
 	full := slices.Contains(alarms, etcdserverpb.AlarmType_NOSPACE)
 
@@ -56,7 +56,7 @@ func (m *maintainer) maintain(ctx context.Context) error {
 	}
 	size, used = m.sizes()
 	switch {
-	// With less space to win, the next writes would have it full again.
+	// With less space to gain, the next writes would fill it again.
 	case full && used > m.server.config.QuotaBytes-m.server.config.QuotaBytes/10:
 		return fmt.Errorf("the database is full of objects, its quota is %d bytes: delete Websites, or restart with a "+
 			"higher --embedded-etcd-quota-backend-bytes", m.server.config.QuotaBytes)
@@ -71,14 +71,15 @@ func (m *maintainer) maintain(ctx context.Context) error {
 	return nil
 }
 
-// sizes returns the size of the file, and that of the pages in use.
+// sizes returns the size of the file, and the size of the pages in use.
 func (m *maintainer) sizes() (size, used int64) {
 	backend := m.server.etcd.Server.Backend()
 	return backend.Size(), backend.SizeInUse()
 }
 
-// compact removes superseded revisions up to where half of the history was full,
-// or all of them if the database is. Watches resume from the half that is kept.
+// compact removes superseded revisions up to the point at which half of the
+// history was full, or all of them if the database is full. Watches resume from
+// the kept half.
 func (m *maintainer) compact(ctx context.Context, used int64, full bool) error {
 	if m.revision == 0 || used < m.measured {
 		m.measure()
@@ -106,17 +107,18 @@ func (m *maintainer) compact(ctx context.Context, used int64, full bool) error {
 	return nil
 }
 
-// measure notes the revision and the size of the data up to it. Without a commit the size
-// lacks the latest revisions, which would then count as growth, and be removed too early.
+// measure records the revision and the size of the data up to it. Without a commit the
+// size lacks the latest revisions, which would then count as growth, and be removed
+// too early.
 func (m *maintainer) measure() {
 	m.revision = m.server.etcd.Server.KV().Rev()
 	m.server.etcd.Server.Backend().ForceCommit()
 	_, m.measured = m.sizes()
 }
 
-// fragmented reports whether defragmentation, which holds up all writes, is worth
-// it: unless the free pages are a good part of a quota that is filling up, writes
-// reuse them.
+// fragmented reports whether defragmentation, which blocks all writes, is worth
+// it: unless the free pages are a large part of a quota that is filling up,
+// writes reuse them.
 func fragmented(size, used, quota int64) bool {
 	return size > quota/2 && size-used > quota/4
 }
@@ -125,8 +127,8 @@ func fragmented(size, used, quota int64) bool {
 func (m *maintainer) defragment(ctx context.Context) error {
 	logger, start := klog.FromContext(ctx), time.Now()
 	before, used := m.sizes()
-	// etcd writes the file a second time, while reads and writes wait. One that fails for want of space
-	// would be tried again at once.
+	// etcd writes the file a second time, while reads and writes wait. If the space is missing, it
+	// would fail and be retried at once.
 	if err := SpaceFor(m.server.config.DataDir, used); err != nil {
 		return fmt.Errorf("defragmenting: %w", err)
 	}
@@ -139,8 +141,8 @@ func (m *maintainer) defragment(ctx context.Context) error {
 	return nil
 }
 
-// disarm lets the database be written again. Data that was restored by other tools has the alarms of its former
-// members.
+// disarm permits writes to the database again. Data that other tools have restored has the alarms of its
+// former members.
 func (m *maintainer) disarm(ctx context.Context) error {
 	server := m.server.etcd.Server
 	for _, alarm := range server.Alarms() {

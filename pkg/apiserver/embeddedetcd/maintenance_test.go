@@ -18,7 +18,7 @@ import (
 
 const megabyte = 1 << 20
 
-// newServer starts an etcd of which a few large objects fill the quota.
+// newServer starts an etcd whose quota a few large objects fill.
 func newServer(t *testing.T, config Config) (*Server, *clientv3.Client) {
 	t.Helper()
 	config.DataDir = newDataDir(t)
@@ -49,7 +49,7 @@ func maintain(t *testing.T, server *Server) {
 	})
 }
 
-// largeValue cannot be compressed.
+// largeValue returns an incompressible value.
 func largeValue() string {
 	random := rand.New(rand.NewPCG(1, 2))
 	var value bytes.Buffer
@@ -66,19 +66,19 @@ func TestHistoryIsBounded(t *testing.T) {
 	value := largeValue()
 	for range written / megabyte {
 		if _, err := client.Put(t.Context(), "key", value); err != nil {
-			t.Fatalf("with a quota of half of what is written: %v", err)
+			t.Fatalf("with a quota of half of the written data: %v", err)
 		}
 		if err := m.maintain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// etcd's backend frees and grows in steps of its own.
+	// etcd's backend grows and shrinks in steps of its own.
 	if size := server.etcd.Server.Backend().Size(); size > 3*history {
 		t.Errorf("%d MiB of one key occupy %d MiB", written/megabyte, size/megabyte)
 	}
 }
 
-// A watch that was interrupted resumes from a revision of the last seconds.
+// An interrupted watch resumes from a revision of the last seconds.
 func TestSomeHistoryIsKept(t *testing.T) {
 	// Pages that a slow commit has not freed yet count as growth, here some megabytes.
 	server, client := newServer(t, Config{QuotaBytes: 200 * megabyte, HistoryBytes: 48 * megabyte})
@@ -122,7 +122,7 @@ func TestFullDatabaseRecovers(t *testing.T) {
 	}
 }
 
-// TestAlarmOfAFormerMember is of data that was restored: its member had another ID.
+// TestAlarmOfAFormerMember has restored data whose member had another ID.
 func TestAlarmOfAFormerMember(t *testing.T) {
 	server, client := newServer(t, Config{QuotaBytes: 24 * megabyte, HistoryBytes: 16 * megabyte})
 	if _, err := server.etcd.Server.Alarm(t.Context(), &etcdserverpb.AlarmRequest{
@@ -141,7 +141,7 @@ func TestAlarmOfAFormerMember(t *testing.T) {
 	}
 }
 
-// What is no history is not removed, and the error says what helps.
+// Current objects are not removed, and the error recommends a remedy.
 func TestDatabaseFullOfObjects(t *testing.T) {
 	server, client := newServer(t, Config{QuotaBytes: 24 * megabyte, HistoryBytes: 16 * megabyte})
 	m := &maintainer{server: server}

@@ -13,7 +13,7 @@ var (
 		Namespace: "website_apiserver",
 		Subsystem: "embedded_etcd",
 		Name:      "database_bytes",
-		Help: "Size of the embedded etcd's database: allocated is the size of its file, in_use that of the pages " +
+		Help: "Size of the embedded etcd's database: allocated is the size of its file, in_use the size of the pages " +
 			"with data.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"state"})

@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 )
 
-// Member is how etcd knows the only member of its cluster.
+// Member is the only member of etcd's cluster.
 type Member struct {
-	// Name of the member.
+	// Name is the name of the member.
 	Name string
 	// PeerURL is advertised; nothing listens on it.
 	PeerURL string
 }
 
-// Restore has build make the data of etcd in dataDir, which no server may use. build
-// gets the directory of the data.
+// Restore makes build create the data of etcd in dataDir, which no server may use.
+// build gets the directory of the data.
 func Restore(dataDir string, build func(dir string, member Member) error) error {
 	dir := etcdDir(dataDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

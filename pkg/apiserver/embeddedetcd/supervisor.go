@@ -14,16 +14,16 @@ import (
 // retryInterval is the time between two attempts to start etcd.
 const retryInterval = time.Second
 
-// errStarting is why etcd does not run before the first attempt has ended.
+// errStarting is the failure before the first attempt has ended.
 var errStarting = errors.New("the embedded etcd is starting")
 
-// Supervisor starts etcd as soon as that is possible: when the disk has space, and no
-// other process uses the data directory. Make one with NewSupervisor, call Run, and
-// Close once nothing uses etcd any more.
+// Supervisor starts etcd as soon as possible: once the disk has space, and no other
+// process uses the data directory. Make one with NewSupervisor, call Run, and Close
+// once etcd is no longer used.
 type Supervisor struct {
 	config Config
 	clock  clock.Clock
-	// failure is why etcd does not run.
+	// failure is the reason why etcd does not run.
 	failure atomic.Pointer[error]
 	// attempted is closed when the first attempt has ended.
 	attempted     chan struct{}

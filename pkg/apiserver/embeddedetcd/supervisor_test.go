@@ -51,7 +51,7 @@ func TestSupervisorWaitsForTheDirectory(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Short, for the sake of the socket in it.
+			// The path is short, as it contains a Unix socket.
 			dir, err := os.MkdirTemp("/tmp", "etcd-")
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +93,7 @@ func TestSupervisorWaitsForTheDirectory(t *testing.T) {
 	}
 }
 
-// TestSupervisorEndsWithoutEtcd: Close frees what Run could not start.
+// TestSupervisorEndsWithoutEtcd: Close releases the resources of a Run that could not start etcd.
 func TestSupervisorEndsWithoutEtcd(t *testing.T) {
 	s := NewSupervisor(Config{DataDir: filepath.Join(t.TempDir(), strings.Repeat("x", 300))}, clock.RealClock{})
 	ctx, stop := context.WithCancel(t.Context())

@@ -16,17 +16,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// databaseTimeout is how long the lock of the database is waited for. etcd waits without end.
+// databaseTimeout is the timeout for the lock of the database. etcd waits without end.
 const databaseTimeout = 5 * time.Second
 
-// verify returns an error if the data in dir cannot be read. etcd ends the process, or panics in a goroutine of its
-// own, where a server without etcd is to answer discovery.
+// verify returns an error if the data in dir cannot be read. etcd would end the process, or panic in a goroutine of
+// its own, although a server without etcd must serve discovery.
 func verify(dir string) (err error) {
 	member := filepath.Join(dir, "member")
 	if !wal.Exist(filepath.Join(member, "wal")) {
 		return nil // A new member; etcd creates the rest.
 	}
-	// The libraries panic when they read damaged data, and read a file in memory that may be cut off.
+	// The libraries panic when they read damaged data, and map a file that may be truncated.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if damage := recover(); damage != nil {
@@ -43,7 +43,8 @@ func verify(dir string) (err error) {
 	return verifyDatabase(filepath.Join(member, "snap", "db"))
 }
 
-// verifyLog reads the write-ahead log from where etcd begins. An incomplete record at its end is repaired by etcd.
+// verifyLog reads the write-ahead log from etcd's starting point. etcd repairs an incomplete record
+// at its end.
 func verifyLog(dir string) error {
 	logger := zap.NewNop()
 	snapshots, err := wal.ValidSnapshotEntries(logger, dir)
@@ -65,7 +66,8 @@ func verifyDatabase(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the write-ahead log has no database beside it: %w", err)
 	}
-	// The library has pages read one by one. In sequence, a large database that is not in memory takes seconds.
+	// The library reads pages one by one. In this order, a large database that is not in memory
+	// takes seconds.
 	if err := readAll(path); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
 	}

@@ -22,7 +22,7 @@ func (c Config) authority(ctx context.Context) (*pair, error) {
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("getting secret %s: %w", name, err)
 	}
-	// Certificates of a new CA are not trusted by members that run.
+	// Running members do not trust certificates of a new CA.
 	for _, used := range []string{c.Name + "-server", c.Name + "-client"} {
 		_, err := secrets.Get(ctx, used, metav1.GetOptions{})
 		if err == nil {

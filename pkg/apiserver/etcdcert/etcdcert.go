@@ -1,7 +1,7 @@
-// Package etcdcert keeps the certificates of the etcd cluster of artifacts/ha, and the CA that
-// signs them, in Secrets: that of the members, with which they serve clients and each other,
-// and that of website-apiserver, their client. These two are replaced after two thirds of their
-// lifetime, and read again for each connection.
+// Package etcdcert renews the certificates of the etcd cluster of artifacts/ha, and keeps the
+// CA that signs them, in Secrets: the members' certificate, with which they serve clients and
+// each other, and the certificate of website-apiserver, their client. These two are replaced
+// after two thirds of their lifetime, and read again for each connection.
 //
 // The CA is valid for ten years. It is read at the start of a process only, so an administrator
 // replaces it, and restarts etcd and website-apiserver.
@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// interval is the time between two checks of what is due, retryInterval that after an error.
+	// interval is the time between two checks for due certificates, retryInterval the time after
+	// an error.
 	interval, retryInterval = time.Minute, 10 * time.Second
 	// clientName is the subject of the certificate of website-apiserver.
 	clientName = "website-apiserver"
@@ -37,12 +38,12 @@ const (
 type Config struct {
 	// Client reads and writes the Secrets.
 	Client kubernetes.Interface
-	// Namespace is that of the Secrets. Name is that of the StatefulSet and of its Service; the
-	// Secrets are NAME-ca, NAME-server and NAME-client.
+	// Namespace is the namespace of the Secrets. Name is the name of the StatefulSet and of its
+	// Service; the Secrets are NAME-ca, NAME-server and NAME-client.
 	Namespace, Name string
 	// Members is the number of members.
 	Members int
-	// Lifetime is that of a certificate, CALifetime that of a CA.
+	// Lifetime is the lifetime of a certificate, CALifetime the lifetime of a CA.
 	Lifetime, CALifetime time.Duration
 	// Clock is the time.
 	Clock clock.PassiveClock
@@ -63,7 +64,7 @@ func (c Config) Run(ctx context.Context) {
 	}
 }
 
-// Ensure creates the Secrets that are missing, and replaces the certificates that are due.
+// Ensure creates missing Secrets, and replaces due certificates.
 func (c Config) Ensure(ctx context.Context) error {
 	ca, err := c.authority(ctx)
 	if err != nil {
@@ -76,9 +77,10 @@ func (c Config) Ensure(ctx context.Context) error {
 	)
 }
 
-// names are those by which clients and other members connect to the members.
+// names returns the names by which clients and other members connect to the members.
 func (c Config) names() []string {
-	// For etcdctl in the pod. First, as members look the names up one after the other.
+	// etcdctl in the pod uses this name. It is first, as members look the names up one after
+	// the other.
 	names := []string{"localhost"}
 	for member := range c.Members {
 		host := fmt.Sprintf("%s-%d.%s", c.Name, member, c.Name)
@@ -111,7 +113,7 @@ func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, ca *pair
 	if missing {
 		return c.create(ctx, name, issued.cert, issued.data(encode(ca.cert)))
 	}
-	// The resource version keeps two that replace it at once from mixing their keys.
+	// The resource version prevents two concurrent replacements from mixing their keys.
 	secret.Data = issued.data(encode(ca.cert))
 	if _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("updating secret %s: %w", name, err)

@@ -15,7 +15,7 @@ import (
 
 const day = 24 * time.Hour
 
-// newConfig is that of three members, at a time that the test sets.
+// newConfig returns the configuration of three members, with a time that the test sets.
 func newConfig() (Config, *clocktesting.FakePassiveClock) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	return Config{
@@ -108,7 +108,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A new CA would cut the members off from each other.
+// A new CA would disconnect the members from each other.
 func TestMissingCA(t *testing.T) {
 	c, _ := newConfig()
 	ensured(t, c)

@@ -112,7 +112,7 @@ func parse(data map[string][]byte) (*pair, error) {
 	return &pair{cert: read.Leaf, key: signer, keyPEM: data[corev1.TLSPrivateKeyKey]}, nil
 }
 
-// data is what a Secret holds, with the CA that its reader trusts.
+// data returns the data of a Secret, with the CA that its reader trusts.
 func (p *pair) data(ca []byte) map[string][]byte {
 	return map[string][]byte{
 		caCert:                  ca,

@@ -10,7 +10,8 @@ import (
 // webhookTimeoutSeconds is the default of timeoutSeconds in the API of webhooks.
 const webhookTimeoutSeconds = 10
 
-// addDefaults registers the defaults of the API: plugins take manifests as they take objects from kube-apiserver.
+// addDefaults registers the defaults of the API: plugins expect manifests like objects
+// from kube-apiserver.
 func addDefaults(scheme *runtime.Scheme) {
 	addDefault(scheme, defaultValidatingPolicy)
 	addDefault(scheme, defaultMutatingPolicy)
@@ -35,7 +36,7 @@ func each[T any](items []T, set func(*T)) {
 	}
 }
 
-// setDefault sets a field that is not set.
+// setDefault sets an unset field.
 func setDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = ptr.To(value)

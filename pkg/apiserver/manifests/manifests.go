@@ -1,8 +1,8 @@
 // Package manifests loads admission policies and webhooks from files, as kube-apiserver does for the
 // staticManifestsDir of --admission-control-config-file (KEP-5793).
 //
-// k8s.io/apiserver has the plugins and reads the files; defaults and the conversion to lists of objects are left to
-// each server, and those of kube-apiserver are not in a library.
+// k8s.io/apiserver has the plugins and reads the files; each server must provide defaults and the conversion to
+// lists of objects, and kube-apiserver's are not in a library.
 package manifests
 
 import (
@@ -35,7 +35,7 @@ type (
 	mutatingWebhooks   = admissionregistrationv1.MutatingWebhookConfiguration
 )
 
-// Initializer gives the loaders to the admission plugins that take them.
+// Initializer passes the loaders to the admission plugins that use them.
 type Initializer struct {
 	scheme  *runtime.Scheme
 	decoder runtime.Decoder
@@ -51,11 +51,11 @@ func NewInitializer() (Initializer, error) {
 	}
 	scheme.AddUnversionedTypes(metav1.SchemeGroupVersion, &metav1.List{}, &metav1.Status{})
 	addDefaults(scheme)
-	// Strict: a field of a policy that is misspelled must not be ignored.
+	// Decoding is strict: a misspelled field of a policy must not be ignored.
 	return Initializer{scheme, serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}, nil
 }
 
-// Initialize gives a plugin the loaders.
+// Initialize passes the loaders to a plugin.
 func (i Initializer) Initialize(plugin admission.Interface) {
 	wants, ok := plugin.(initializer.WantsManifestLoaders)
 	if !ok {
@@ -93,7 +93,8 @@ func (i Initializer) mutatingWebhooks(dir string) ([]*mutatingWebhooks, string, 
 	return webhookloader.LoadManifests[*mutatingWebhooks](dir, i.decoder, accept(i.scheme, itemsOf))
 }
 
-// accept returns a function that takes an object of type T, or the items of its list, and sets defaults.
+// accept returns a function that accepts an object of type T, or the items of its list, and
+// sets defaults.
 func accept[T, L any](scheme *runtime.Scheme, itemsOf func(*L) []T) func(runtime.Object) ([]*T, error) {
 	return func(obj runtime.Object) ([]*T, error) {
 		var items []*T

@@ -20,15 +20,15 @@ func (o *Options) EtcdFlags() cliflag.NamedFlagSets {
 	return sets
 }
 
-// Etcd returns how etcd is reached, and the prefix of the store in it.
+// Etcd returns the connection to etcd, and the prefix of the store in it.
 func (o CompletedOptions) Etcd() (storagebackend.TransportConfig, string) {
 	config := o.Recommended.Etcd.StorageConfig
 	return config.Transport, config.Prefix
 }
 
-// WebsiteStorage returns how the server stores Websites, and the resource prefix. It
-// does not change the options. It returns an error when flags contradict each other, or
-// when the encryption keys cannot be read.
+// WebsiteStorage returns the server's storage configuration of Websites, and the
+// resource prefix. It does not change the options. It returns an error when flags
+// contradict each other, or when the encryption keys cannot be read.
 func (o CompletedOptions) WebsiteStorage() (storagebackend.ConfigForResource, string, error) {
 	o = o.clone()
 	if err := o.applyStorageCodec(); err != nil {

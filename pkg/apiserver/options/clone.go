@@ -4,7 +4,7 @@ import "slices"
 
 // clone returns a copy of the options. Applying them changes parts of the
 // recommended options, which are a struct of pointers: these parts are copied, the
-// others are shared. The copy is not to be bound to flags.
+// others are shared. The copy must not be bound to flags.
 func (o *Options) clone() *Options {
 	options := *o
 	recommended := *o.Recommended
@@ -17,7 +17,7 @@ func (o *Options) clone() *Options {
 	recommended.Authentication = new(*recommended.Authentication)
 	recommended.Features = new(*recommended.Features)
 	recommended.Admission = new(*recommended.Admission)
-	// Appended to, and appending writes to an array with room for it.
+	// Appending would write to an array with free capacity.
 	recommended.Admission.DisablePlugins = slices.Clip(recommended.Admission.DisablePlugins)
 	return &options
 }

@@ -29,11 +29,11 @@ type CompletedOptions struct {
 type completedOptions struct {
 	*Options
 	embeddedEtcd bool
-	// etcd is the embedded one, once it is made.
+	// etcd is the embedded etcd, once it is made.
 	etcd *embeddedetcd.Supervisor
 }
 
-// Complete chooses the embedded etcd when no other is given, and fills in
+// Complete selects the embedded etcd when no other is given, and fills in
 // defaults. It returns an error when the data directory cannot hold the embedded
 // etcd's socket. It does not change the options.
 func (o *Options) Complete() (CompletedOptions, error) {
@@ -64,7 +64,7 @@ func (o CompletedOptions) WithEmbeddedEtcd(etcd *embeddedetcd.Supervisor) Comple
 	return o
 }
 
-// Validate returns every mistake in the flags, joined; nil if there is none.
+// Validate returns all errors in the flags, joined; nil without one.
 func (o CompletedOptions) Validate() error {
 	return errors.Join(
 		append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEtcd(), o.validateEmbeddedEtcd(),
@@ -79,8 +79,8 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	o = o.clone()
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
 
-	// First what depends on the flags only: mistakes are reported before the
-	// server waits for the host.
+	// Steps that depend on the flags only come first: mistakes are reported before
+	// the server waits for the host.
 	if !o.generatesServingCertificate() {
 		if err := o.ensureServingCertificate(); err != nil {
 			return nil, err
@@ -89,53 +89,54 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err := o.applyStorageCodec(); err != nil {
 		return nil, err
 	}
-	// Before the recommended options, which start what this disables.
+	// This precedes the recommended options, which start the disabled parts otherwise.
 	if err := o.adaptToHost(ctx); err != nil {
 		return nil, err
 	}
-	// Before the recommended options, whose authentication adds to the document.
+	// This precedes the recommended options, whose authentication adds to the document.
 	applyOpenAPI(o.scheme, config)
-	// Before the recommended options, which read the effective version and the
-	// request limits set here.
+	// This precedes the recommended options, which read the effective version and
+	// the request limits set here.
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, fmt.Errorf("applying the server options: %w", err)
 	}
-	// Before the recommended options, which apply those of etcd before there is
-	// anything to trace with.
+	// This precedes the recommended options, which apply etcd's options before
+	// tracing is set up.
 	if err := o.applyTracing(config); err != nil {
 		return nil, err
 	}
-	// After tracing, which the client takes part in, and before the recommended
-	// options, which would make the client with the limits of client-go.
+	// This follows tracing, which the client takes part in, and precedes
+	// the recommended options, which would make the client with the limits
+	// of client-go.
 	if err := o.applyCoreAPI(config); err != nil {
 		return nil, err
 	}
-	// After the client is configured, and before the recommended options, which serve with
-	// the certificate.
+	// This follows the configuration of the client, and precedes the recommended options,
+	// which serve with the certificate.
 	registrar, err := o.applyRegistration(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	// Before the recommended options, whose authentication uses the CAs.
+	// This precedes the recommended options, whose authentication uses the CAs.
 	trusted, err := o.applyTrust()
 	if err != nil {
 		return nil, err
 	}
-	// After the CAs, which the authenticator uses as well.
+	// This follows the CAs, which the authenticator uses as well.
 	if err := o.applyDelegation(trusted); err != nil {
 		return nil, err
 	}
-	// After the server options, which set the feature gates of the component.
+	// This follows the server options, which set the feature gates of the component.
 	o.Recommended.FeatureGate = config.FeatureGate
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
 	}
-	// After the recommended options, which add the checks.
+	// This follows the recommended options, which add the checks.
 	keepStorageOutOfReadiness(config)
 	if trusted != nil && !o.Recommended.Authentication.TolerateInClusterLookupFailure {
 		config.AddReadyzChecks(trusted.Check())
 	}
-	// Last: it wraps the storage that the recommended options have set up.
+	// This is last: it wraps the storage that the recommended options have set up.
 	guard, snapshots, err := o.applyStore(ctx, config)
 	if err != nil {
 		return nil, err
@@ -155,8 +156,8 @@ func (o CompletedOptions) clone() CompletedOptions {
 	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd, etcd: o.etcd}}
 }
 
-// ensureServingCertificate makes a self-signed certificate where the flags name
-// none.
+// ensureServingCertificate makes a self-signed certificate if the flags
+// name none.
 func (o CompletedOptions) ensureServingCertificate() error {
 	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil,
 		[]net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
@@ -185,22 +186,22 @@ func (o CompletedOptions) applyTracing(config *genericapiserver.RecommendedConfi
 		return fmt.Errorf("--tracing-config-file: %w", err)
 	}
 	o.Recommended.Etcd.StorageConfig.Transport.TracerProvider = config.TracerProvider
-	// Applied once is enough: twice would export twice.
+	// The options are applied once: applied twice, they would export twice.
 	o.Recommended.EgressSelector, o.Recommended.Traces = nil, nil
 	return nil
 }
 
 // applyCoreAPI configures the client of the host cluster that admission and priority
 // and fairness use. The recommended options keep client-go's limit of 5 requests/s.
-// Each Website that counts towards a quota takes one, and fails after waiting for 10
-// seconds.
+// Each Website that counts towards a quota takes one request, and fails after
+// waiting for 10 seconds.
 func (o CompletedOptions) applyCoreAPI(config *genericapiserver.RecommendedConfig) error {
 	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	// Priority and fairness of the host cluster limits the requests.
 	config.ClientConfig.QPS = -1
-	// Applied once is enough: twice would start from the default again.
+	// The options are applied once: applied twice, they would start from the default again.
 	o.Recommended.CoreAPI = nil
 	return nil
 }

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// oldHost is a kubeconfig file for a host cluster that serves its version and
-// nothing else, so that all that can be turned off is.
+// oldHost returns a kubeconfig file for a host cluster that serves only its
+// version, so that all optional parts are turned off.
 func oldHost(t *testing.T) string {
 	t.Helper()
 	return newHost(t, http.NotFoundHandler())
 }
 
-// newHost is a kubeconfig file for a host cluster that serves its version, and the
-// rest by handler.
+// newHost returns a kubeconfig file for a host cluster that serves its version,
+// and the rest by handler.
 func newHost(t testing.TB, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +40,8 @@ func newHost(t testing.TB, handler http.Handler) string {
 	return path
 }
 
-// TestConfigLeavesTheOptionsAlone: what is applied is a copy, so that the options
-// can be validated, shown and applied again.
+// TestConfigLeavesTheOptionsAlone: a copy is applied, so that the options can be
+// validated, shown and applied again.
 func TestConfigLeavesTheOptionsAlone(t *testing.T) {
 	host := oldHost(t)
 	args := []string{

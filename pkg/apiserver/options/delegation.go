@@ -22,12 +22,12 @@ import (
 )
 
 // applyDelegation replaces the authenticator and the authorizer of the recommended
-// options. The clients of those are limited to 200 requests/s, for all users together
-// and without a way to change it: a user who requests many paths, or an anonymous one,
+// options. Their clients are limited to 200 requests/s, for all users together and
+// without a way to change it: a user who requests many paths, or an anonymous one,
 // delays every other request. Here priority and fairness, of this server by user and
 // of the host cluster, limits the requests.
 //
-// The replacement happens when the recommended options ask for the initializers of
+// The replacement happens when the recommended options call for the initializers of
 // admission plugins: after they have set up authentication and authorization, and
 // before admission takes the authorizer.
 func (o CompletedOptions) applyDelegation(trusted *trust.Cluster) error {
@@ -35,7 +35,7 @@ func (o CompletedOptions) applyDelegation(trusted *trust.Cluster) error {
 	if err != nil {
 		return err
 	}
-	// The file is read by one provider, which follows its changes.
+	// One provider reads the file and follows its changes.
 	clientCert := &o.Recommended.Authentication.ClientCert
 	if *clientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		if clientCert.CAContentProvider, err = clientCert.GetClientCAContentProvider(); err != nil {
@@ -58,8 +58,8 @@ func (o CompletedOptions) applyDelegation(trusted *trust.Cluster) error {
 	return nil
 }
 
-// newAuthorizer returns the authorizer of DelegatingAuthorizationOptions with a client
-// that has no limit.
+// newAuthorizer returns the authorizer of DelegatingAuthorizationOptions with an
+// unlimited client.
 func (o CompletedOptions) newAuthorizer() (authorizer.Authorizer, error) {
 	options := o.Recommended.Authorization
 	client, err := unlimitedClient(options.RemoteKubeConfigFile, options.ClientTimeout)
@@ -101,11 +101,11 @@ func trustProxy(config *genericapiserver.RecommendedConfig, trusted *trust.Clust
 }
 
 // replaceAuthenticator does the same for TokenReviews, and verifies the front proxy's
-// certificate less often. Client certificates and request headers are those that the
-// recommended options have set up.
+// certificate less often. Client certificates and request headers are authenticated
+// as the recommended options have set up.
 func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.AuthenticationInfo) error {
 	options := o.Recommended.Authentication
-	// The timeout is that of the authenticator.
+	// The authenticator has its own timeout.
 	client, err := unlimitedClient(options.RemoteKubeConfigFile, 0)
 	if err != nil {
 		return fmt.Errorf("--authentication-kubeconfig: %w", err)
@@ -124,7 +124,8 @@ func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.Authentica
 		proxy := trust.NewFrontProxyAuthenticator(info.RequestHeaderConfig, clock.RealClock{})
 		delegated = authenticationunion.New(group.NewAuthenticatedGroupAdder(proxy), delegated)
 	}
-	// Last, and not after an error: invalid credentials do not make an anonymous user.
+	// Anonymous authentication is last, and not tried after an error: invalid credentials do not make
+	// an anonymous user.
 	info.Authenticator = authenticationunion.NewFailOnError(delegated, anonymous.NewAuthenticator(nil))
 	return nil
 }

@@ -31,10 +31,10 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// reviews answers TokenReviews and SubjectAccessReviews: everybody may do everything.
+// reviews answers TokenReviews and SubjectAccessReviews: every user is permitted everything.
 type reviews struct {
 	tokens, accesses atomic.Int32
-	// took is how long an answer takes.
+	// took is the duration of an answer.
 	took time.Duration
 }
 
@@ -116,7 +116,7 @@ func TestDelegationHasNoClientSideLimit(t *testing.T) {
 	}
 }
 
-// newClientCertificate returns a certificate that a CA of its own has signed, and that CA.
+// newClientCertificate returns a certificate signed by a CA of its own, and that CA.
 func newClientCertificate(t *testing.T) (*x509.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -143,7 +143,7 @@ func newClientCertificate(t *testing.T) (*x509.Certificate, []byte) {
 	return client, pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: ca.Raw})
 }
 
-// TestFrontProxy: who a request is from that names a user.
+// TestFrontProxy: the user of a request that names one.
 func TestFrontProxy(t *testing.T) {
 	proxy, ca := newClientCertificate(t)
 	stranger, _ := newClientCertificate(t)
@@ -168,7 +168,7 @@ func TestFrontProxy(t *testing.T) {
 	}
 	tests := map[string]struct {
 		certificates []*x509.Certificate
-		// user is empty if the request is refused.
+		// user is empty if the request is rejected.
 		user   string
 		groups []string
 	}{
@@ -197,8 +197,8 @@ func TestFrontProxy(t *testing.T) {
 	}
 }
 
-// BenchmarkAuthorizationDuringAFlood reports how long authorization takes while another
-// client requests distinct paths as fast as it can.
+// BenchmarkAuthorizationDuringAFlood reports the duration of authorization while
+// another client requests distinct paths as fast as it can.
 func BenchmarkAuthorizationDuringAFlood(b *testing.B) {
 	config := newConfig(b, &reviews{took: 5 * time.Millisecond})
 	authorize := func(path string) {

@@ -56,7 +56,7 @@ func (e storeEvents) storeReached(outage *store.Outage) {
 		"requests for Websites that need the store are answered with 503: %s", outage.Message)
 }
 
-// storeFull records why nothing can be written, or with an empty message that it can.
+// storeFull records why writes fail, or with an empty message that they succeed.
 func (e storeEvents) storeFull(message string) {
 	if message == "" {
 		e.recorder.Eventf(e.record, nil, corev1.EventTypeNormal, "StoreWritable", "Serve", "the store has space again")

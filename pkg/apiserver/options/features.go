@@ -8,11 +8,11 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// setFeatureDefaults sets the defaults of feature gates that differ from those of Kubernetes's libraries. They belong
-// to the process, and cannot be set once there are flags.
+// setFeatureDefaults sets the defaults of feature gates that differ from the defaults of Kubernetes' libraries. They
+// belong to the process, and cannot be set once there are flags.
 var setFeatureDefaults = sync.OnceValue(func() error {
-	// A list that is streamed from etcd and given up, as its client has gone, leaves a goroutine of etcd's client with
-	// what it has received: megabytes each time.
+	// If a client disconnects during a list that is streamed from etcd, etcd's client leaves a goroutine with the
+	// received data: megabytes each time.
 	if err := utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.EtcdRangeStream, false); err != nil {
 		return fmt.Errorf("setting the default of a feature gate: %w", err)
 	}

@@ -24,8 +24,8 @@ func (o *Options) addFieldFlags(flags *pflag.FlagSet) {
 }
 
 // validateFieldRules requires a known value of --host-authorization, and for annotations
-// full keys, or prefixes with a domain: what allows all annotations would allow those of
-// other controllers as well.
+// full keys, or prefixes with a domain: a wider prefix would allow annotations of other
+// controllers as well.
 func (o CompletedOptions) validateFieldRules() error {
 	var errs []error
 	switch website.HostAuthorization(o.HostAuthorization) {

@@ -24,9 +24,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// pluginResources are what an admission plugin reads from the host cluster and
-// cannot work without: as long as it has not read them, it refuses every write.
-// v1 of ValidatingAdmissionPolicy came with Kubernetes 1.30, v1 of
+// pluginResources are the resources that an admission plugin reads from the
+// host cluster and requires: until it has read them, it rejects every write. v1
+// of ValidatingAdmissionPolicy came with Kubernetes 1.30, v1 of
 // MutatingAdmissionPolicy with 1.36.
 var pluginResources = []struct {
 	plugin    string
@@ -42,7 +42,7 @@ var pluginResources = []struct {
 		[]string{"validatingwebhookconfigurations"}},
 }
 
-// fairnessResources are what priority and fairness reads from the host cluster.
+// fairnessResources are the resources that priority and fairness reads from the host cluster.
 var fairnessResources = []string{"flowschemas", "prioritylevelconfigurations"}
 
 // hostRetryInterval is the time between two attempts to reach the host cluster.
@@ -56,7 +56,7 @@ const hostRetryInterval = time.Second
 // If a resource is served but cannot be read, policies may exist: the server does not
 // become ready until it has the permission.
 func (o CompletedOptions) adaptToHost(ctx context.Context) error {
-	// The same client configuration that the recommended options make later.
+	// The recommended options make the same client configuration later.
 	probe := genericapiserver.NewRecommendedConfig(o.codecs)
 	if err := o.Recommended.CoreAPI.ApplyTo(probe); err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -140,8 +140,8 @@ func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.S
 	return nil
 }
 
-// missingResources returns those of the resources that the host does not serve
-// in this version.
+// missingResources returns the resources that the host does not serve in
+// this version.
 func missingResources(client discovery.ServerResourcesInterface, version schema.GroupVersion,
 	resources []string) ([]string, error) {
 	served, err := client.ServerResourcesForGroupVersion(version.String())

@@ -112,8 +112,8 @@ func TestPluginThatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
-// TestNothingIsTurnedOffWhenTheHostCannotBeAsked keeps a host that is down for a
-// moment from being taken for one without policies.
+// TestNothingIsTurnedOffWhenTheHostCannotBeAsked: a host that is briefly
+// unreachable must not count as one without policies.
 func TestNothingIsTurnedOffWhenTheHostCannotBeAsked(t *testing.T) {
 	o, err := parse(t)
 	if err != nil {
@@ -130,8 +130,8 @@ func TestNothingIsTurnedOffWhenTheHostCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestResourceQuotaIsLast keeps Websites from being counted that another plugin
-// refuses.
+// TestResourceQuotaIsLast: a Website that another plugin rejects must not
+// be counted.
 func TestResourceQuotaIsLast(t *testing.T) {
 	o, err := parse(t)
 	if err != nil {
@@ -143,8 +143,7 @@ func TestResourceQuotaIsLast(t *testing.T) {
 	}
 }
 
-// TestHostIsNotThrottled keeps the limits of client-go from becoming those of
-// admission.
+// TestHostIsNotThrottled: the limits of client-go must not limit admission.
 func TestHostIsNotThrottled(t *testing.T) {
 	o, err := parse(t, "--kubeconfig="+unreachableHost(t))
 	if err != nil {
@@ -154,7 +153,7 @@ func TestHostIsNotThrottled(t *testing.T) {
 	if err := o.applyCoreAPI(config); err != nil {
 		t.Fatal(err)
 	}
-	// As the recommended options do afterwards.
+	// The recommended options do the same afterwards.
 	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +176,7 @@ func (h *hostVersions) ServerVersion() (*version.Info, error) {
 	return nil, err
 }
 
-// TestAwaitHost starts while the host cluster does not answer.
+// TestAwaitHost starts while the host cluster does not respond.
 func TestAwaitHost(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	tests := map[string]struct {

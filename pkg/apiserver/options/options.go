@@ -27,20 +27,19 @@ import (
 )
 
 const (
-	// etcdPrefix is where Kubernetes API servers keep their objects; group,
-	// resource, namespace and name follow.
+	// etcdPrefix is the usual prefix of Kubernetes API servers; group, resource,
+	// namespace and name follow.
 	etcdPrefix = "/registry"
 	// defaultSecurePort can be bound without privileges.
 	defaultSecurePort = 8443
-	// defaultWatchTermination is how long watches may take to end on shutdown.
-	// Clients do not end them, so without a limit the server runs until it is
-	// killed.
+	// defaultWatchTermination bounds the end of watches on shutdown. Clients do
+	// not end them, so without a limit the server runs until it is killed.
 	defaultWatchTermination = 5 * time.Second
-	// defaultDataDir is where the embedded etcd keeps its data.
+	// defaultDataDir is the default directory of the embedded etcd's data.
 	defaultDataDir = "/var/lib/website-apiserver"
 )
 
-// Options holds what the flags of website-apiserver set.
+// Options holds the values of website-apiserver's flags.
 type Options struct {
 	// ServerRun holds the generic flags of API servers: request limits,
 	// graceful shutdown, feature gates.
@@ -70,7 +69,7 @@ type Options struct {
 	// Service is the Service by which the host cluster reaches the server, as
 	// NAMESPACE/NAME:PORT. Empty: the server does not register itself.
 	Service string
-	// CreateAPIServices has the server create the APIServices that do not exist.
+	// CreateAPIServices makes the server create missing APIServices.
 	CreateAPIServices bool
 	// ServiceCAFile is a file with the CAs that have signed the certificate of
 	// --tls-cert-file.
@@ -78,13 +77,13 @@ type Options struct {
 	// ServingCertificateDuration is the lifetime of generated serving certificates.
 	// Defaults to 90 days.
 	ServingCertificateDuration time.Duration
-	// HostAuthorization is what happens to a host that its user may not use: Off, Warn or
-	// Enforce. Defaults to Warn.
+	// HostAuthorization is the treatment of a host that its user may not use: Off, Warn
+	// or Enforce. Defaults to Warn.
 	HostAuthorization string
 	// AllowedServiceAnnotations are the keys, or prefixes that end with "*", of the
 	// annotations that Services of Websites may have.
 	AllowedServiceAnnotations []string
-	// OmitPersonalNames leaves the users who request a sync out of statuses.
+	// OmitPersonalNames leaves the names of requesting users out of statuses.
 	OmitPersonalNames bool
 	// Logs holds the format and verbosity of the log.
 	Logs *logsapi.LoggingConfiguration
@@ -105,9 +104,9 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 
-	// A registry of its own, and not the process's default, lets two servers
-	// run in one process. The only component is Kubernetes' libraries: feature
-	// gates and the capabilities of CEL follow their version, never ours.
+	// A registry of its own, instead of the process's default, permits two servers
+	// in one process. The only component is Kubernetes' libraries: feature gates
+	// and the capabilities of CEL follow their version, never the product's.
 	components := basecompatibility.NewComponentGlobalsRegistry()
 	if err := components.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(),
 		utilfeature.DefaultMutableFeatureGate); err != nil {
@@ -122,7 +121,7 @@ func NewOptions() (*Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	// These run after the generic ones and replace what they set.
+	// These run after the generic ones and override them.
 	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) (
 		[]admission.PluginInitializer, error,
 	) {
@@ -183,7 +182,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 }
 
 // StoreFlags returns the flags of the commands that read the store of a running
-// server: those by which the server finds the store and the host cluster.
+// server: the server's flags for the store and the host cluster.
 func (o *Options) StoreFlags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
 	o.addEtcdFlags(sets.FlagSet("etcd"))

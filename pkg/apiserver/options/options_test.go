@@ -136,8 +136,8 @@ func TestStorageCodec(t *testing.T) {
 	}
 }
 
-// TestEffectiveVersionIsThatOfTheLibraries guards against emulating an old
-// Kubernetes: feature gates and CEL would silently lose what came later.
+// TestEffectiveVersionIsThatOfTheLibraries prevents emulating an old
+// Kubernetes: feature gates and CEL would silently lose later additions.
 func TestEffectiveVersionIsThatOfTheLibraries(t *testing.T) {
 	o, err := parse(t)
 	if err != nil {

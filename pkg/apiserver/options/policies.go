@@ -11,17 +11,17 @@ import (
 )
 
 // policyInitializer keeps the parameters of admission policies out of the
-// informers that the server shares, and that it takes to be ready.
+// informers that the server shares, and whose readiness it awaits.
 //
-// Every policy of the cluster with a parameter has it read here, whether it is
-// about Websites or not. A shared informer for a kind that the server may not
-// read would hold up readiness for good, and one that was stopped, because for a
-// moment no policy was bound to it, would never follow its objects again.
+// The parameter of every policy of the cluster is read here, whether the policy
+// matches Websites or not. A shared informer for a kind that the server may not
+// read would block readiness for good, and one that was stopped, because no
+// policy was bound to it for a moment, would never follow its objects again.
 type policyInitializer struct {
 	informers informers.SharedInformerFactory
 }
 
-// Initialize hands informers to plugins that enforce policies.
+// Initialize passes informers to plugins that enforce policies.
 func (i policyInitializer) Initialize(plugin admission.Interface) {
 	switch plugin := plugin.(type) {
 	case *mutatingadmissionpolicy.Plugin:
@@ -31,9 +31,9 @@ func (i policyInitializer) Initialize(plugin admission.Interface) {
 	}
 }
 
-// policyInformers share everything but what plugins look up by resource, which
-// are parameters. For these, plugins then make informers of their own, as they do
-// for custom resources.
+// policyInformers share all informers except those by resource, which are for
+// parameters. For these, plugins then make informers of their own, as they do for
+// custom resources.
 type policyInformers struct {
 	informers.SharedInformerFactory
 }

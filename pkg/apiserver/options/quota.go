@@ -15,11 +15,11 @@ import (
 )
 
 // addResourceQuota makes ResourceQuotas of the host cluster count Websites, as
-// count/websites.mycontroller.nevermosby.io. The plugin is not among those that
-// every API server has.
+// count/websites.mycontroller.nevermosby.io. The plugin is not among the
+// default ones of API servers.
 func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
 	resourcequota.Register(recommended.Admission.Plugins)
-	// Last: requests that another plugin denies must not be counted.
+	// It is last: requests that another plugin denies must not be counted.
 	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder,
 		resourcequota.PluginName)
 }
@@ -28,7 +28,7 @@ func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
 func addOwnerReferences(recommended *genericoptions.RecommendedOptions) {
 	ownerreferences.Register(recommended.Admission.Plugins)
 	order := recommended.Admission.RecommendedPluginOrder
-	// Before webhooks and policies, as in kube-apiserver.
+	// It precedes webhooks and policies, as in kube-apiserver.
 	first := slices.Index(order, lifecycle.PluginName) + 1
 	recommended.Admission.RecommendedPluginOrder = slices.Insert(order, first, ownerreferences.PluginName)
 	recommended.Admission.DefaultOffPlugins.Insert(ownerreferences.PluginName)

@@ -25,7 +25,7 @@ import (
 )
 
 // keepStorageOutOfReadiness leaves the checks of etcd, and of the plugins that encrypt
-// what is stored there, to /healthz. A server that is not ready leaves its endpoints;
+// stored objects, to /healthz. A server that is not ready leaves its endpoints;
 // without any, the aggregator fails discovery for the whole cluster. A restart would
 // not bring etcd back, either.
 func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
@@ -36,10 +36,10 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 	config.LivezChecks = slices.DeleteFunc(config.LivezChecks, ofStorage)
 }
 
-// handlerChain returns the chain of every API server, with the answers of a server
-// that is closed, or that does not know yet whom to trust, and to writes that are too
-// large. These are inside: a closed server knows no sizes. Lists and watches are buffered
-// inside of all that a write passes.
+// handlerChain returns the chain of every API server, with the responses of a server that
+// is closed, or has not read the CAs of its clients yet, and to writes that are too
+// large. The latter are inside: a closed server knows no sizes. Lists and watches are
+// buffered inside all filters of writes.
 func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Limiter) func(http.Handler,
 	*genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
@@ -56,8 +56,8 @@ func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Li
 	}
 }
 
-// applyPeers has a server leave its endpoints while it alone has lost the store. With an
-// embedded etcd there is one server.
+// applyPeers makes a server leave its endpoints while it alone has lost the store. With
+// an embedded etcd there is one server.
 func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig,
 	guard *store.Guard) (*peers.Peers, error) {
 	if o.EmbeddedEtcd() {
@@ -81,7 +81,7 @@ func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig,
 	return replicas, nil
 }
 
-// ready asks a server whether it is ready.
+// ready requests the readiness of a server.
 func ready(ctx context.Context, loopback *rest.Config) error {
 	client, err := discovery.NewDiscoveryClientForConfig(loopback)
 	if err != nil {
@@ -90,7 +90,7 @@ func ready(ctx context.Context, loopback *rest.Config) error {
 	return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// unavailable returns why requests for Websites fail; nil if they do not.
+// unavailable returns why requests for Websites fail, or nil.
 func unavailable(guard *store.Guard) error {
 	if closed := guard.Closed(); closed != nil {
 		return errors.New("the server is closed: " + closed.Message)

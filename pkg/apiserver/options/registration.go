@@ -19,13 +19,13 @@ import (
 
 const (
 	defaultServingCertificateDuration = 90 * 24 * time.Hour
-	// minServingCertificateDuration leaves a third of the lifetime, in which a rotation has
-	// to be finished, above the time between its steps.
+	// minServingCertificateDuration makes a third of the lifetime, in which a rotation must
+	// be finished, longer than the time between its steps.
 	minServingCertificateDuration = time.Minute
-	// maxServingCertificateDuration is that of a certificate that is hardly rotated at all. That of the
-	// CA is a multiple, and durations end at 292 years.
+	// maxServingCertificateDuration is the lifetime of a certificate that is hardly rotated at all. The
+	// CA's lifetime is a multiple, and durations end at 292 years.
 	maxServingCertificateDuration = 10 * 365 * 24 * time.Hour
-	// servingSecretSuffix follows the name of the Service in that of the Secret.
+	// servingSecretSuffix follows the name of the Service in the name of the Secret.
 	servingSecretSuffix = "-serving-cert"
 )
 
@@ -74,8 +74,8 @@ func (o CompletedOptions) validateRegistration() error {
 	return nil
 }
 
-// applyRegistration has the server serve with the certificate of the Secret, and returns
-// what registers it; nil without --service.
+// applyRegistration makes the server serve with the certificate of the Secret, and
+// returns the Registrar; nil without --service.
 func (o CompletedOptions) applyRegistration(ctx context.Context,
 	config *genericapiserver.RecommendedConfig) (*registration.Registrar, error) {
 	if o.Service == "" {
@@ -119,7 +119,7 @@ func (o CompletedOptions) applyRegistration(ctx context.Context,
 		Trusted:  func(ctx context.Context, ca []byte) error { return registration.Trusts(ctx, apiServices, ca) },
 		Clock:    clock.RealClock{},
 	})
-	// Without a certificate the secure port would refuse every handshake.
+	// Without a certificate the secure port would reject every handshake.
 	if err := certificate.RunOnce(ctx); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	defaultSnapshotInterval = 6 * time.Hour
-	// defaultSnapshotCount keeps those of a day.
+	// defaultSnapshotCount covers a day.
 	defaultSnapshotCount = 4
 )
 
@@ -38,7 +38,7 @@ func (o CompletedOptions) validateSnapshots() error {
 	return nil
 }
 
-// snapshots returns the schedule of the embedded etcd, nil if there is none.
+// snapshots returns the schedule of the embedded etcd, nil without one.
 func (o CompletedOptions) snapshots(guard *store.Guard, record storeEvents) *backup.Schedule {
 	if !o.EmbeddedEtcd() || o.SnapshotInterval == 0 {
 		return nil

@@ -22,12 +22,11 @@ import (
 // hostTimeout bounds a request to the host cluster about the store.
 const hostTimeout = 5 * time.Second
 
-// websitesResource is what the server stores.
+// websitesResource is the stored resource.
 var websitesResource = website.Resource("websites")
 
-// applyStore restricts the server to the store that the host cluster was served
-// from. It returns the guard and the schedule of snapshots, which run while the server
-// runs.
+// applyStore restricts the server to the store from which the host cluster was served.
+// It returns the guard and the schedule of snapshots, which run while the server runs.
 func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserver.RecommendedConfig) (*store.Guard,
 	*backup.Schedule, error) {
 	storeConfig, err := o.storeConfig(config)
@@ -49,7 +48,7 @@ func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserv
 	if err != nil {
 		return nil, nil, err
 	}
-	// After the recommended options, which set their own.
+	// This follows the recommended options, which set their own.
 	etcdmetrics.SetStorageMonitorGetter(guard.Monitors)
 	watchCache, err := watchCacheEnabled(o.Recommended.Etcd, websitesResource)
 	if err != nil {

@@ -31,7 +31,7 @@ func (o CompletedOptions) applyTrust() (*trust.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What follows is not to be looked up a second time.
+	// The CAs must not be looked up a second time.
 	authentication.SkipInClusterLookup = true
 	if config.Clients {
 		authentication.ClientCert.CAContentProvider = cluster.ClientCA()

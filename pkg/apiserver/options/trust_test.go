@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// unreachableHost is a kubeconfig file for a port on which nothing listens.
+// unreachableHost returns a kubeconfig file for a port on which nothing listens.
 func unreachableHost(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -20,12 +20,13 @@ func unreachableHost(t *testing.T) string {
 	return path
 }
 
-// TestSourceOfTrust: what the server waits for, and what it takes from the cluster.
+// TestSourceOfTrust: the flags determine the CAs that the server waits for, and takes from
+// the cluster.
 func TestSourceOfTrust(t *testing.T) {
 	kubeconfig := unreachableHost(t)
 	tests := map[string]struct {
 		args []string
-		// clients is whether the client CA is the cluster's.
+		// clients is set if the client CA is the cluster's.
 		trusted, known, clients bool
 	}{
 		"the cluster": {trusted: true, clients: true},

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// PluginName is that of kube-apiserver's plugin.
+// PluginName is the name of kube-apiserver's plugin.
 const PluginName = "OwnerReferencesPermissionEnforcement"
 
 // Register adds the plugin. It runs only where --enable-admission-plugins names it, as in kube-apiserver.
@@ -30,8 +30,8 @@ func Register(plugins *admission.Plugins) {
 	})
 }
 
-// Plugin rejects changes of owner references by users who could not delete the object, and references that delay the
-// deletion of an owner whose finalizers the user may not update.
+// Plugin rejects changes of owner references by users without permission to delete the object, and references that
+// delay the deletion of an owner whose finalizers the user may not update.
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.UnconditionalAuthorizer
@@ -58,8 +58,8 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects references that the user may not set. A new object may have any owner: its author could have left it
-// out.
+// Validate rejects references that the user may not set. A new object may have any owner: its author could have left
+// it out.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	references, former := referencesOf(a.GetObject()), referencesOf(a.GetOldObject())
 	if apiequality.Semantic.DeepEqual(references, former) {

@@ -58,7 +58,7 @@ func TestValidate(t *testing.T) {
 		"a new object that may block": {updated: owned(owner("ConfigMap", true)), granted: []string{mayBlock}},
 		"an owner is added": {old: owned(), updated: owned(owner("ConfigMap", false)),
 			want: `requires delete on websites "kubia"`},
-		"an owner is added by who deletes": {old: owned(), updated: owned(owner("ConfigMap", false)),
+		"a user with delete adds an owner": {old: owned(), updated: owned(owner("ConfigMap", false)),
 			granted: []string{mayDelete}},
 		"an owner is removed": {old: owned(owner("ConfigMap", false)), updated: owned(),
 			want: `requires delete on websites "kubia"`},

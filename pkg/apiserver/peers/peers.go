@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// renewInterval is the time between two renewals of a Lease, and between two looks
-	// at those of others.
+	// renewInterval is the time between two renewals of a Lease, and between two reads
+	// of the others.
 	renewInterval = 5 * time.Second
-	// freshness is how long after a renewal the store of another replica is taken to be
-	// reachable.
+	// freshness is the time after a renewal during which the store of another replica
+	// counts as reachable.
 	freshness = 3 * renewInterval
-	// abandonedAfter is when the Lease of a replica that was killed is deleted.
+	// abandonedAfter is the age at which the Lease of a killed replica is deleted.
 	abandonedAfter = time.Hour
 	// requestTimeout bounds a request to the host cluster.
 	requestTimeout = 3 * time.Second
@@ -65,10 +65,10 @@ type Peers struct {
 	lease *coordinationv1.Lease
 
 	mu sync.Mutex
-	// seen are the versions of the others' Leases, since this replica has lost its
-	// store. Versions are compared, and not times: clocks differ.
+	// seen are the versions of the others' Leases since this replica has lost its
+	// store. Versions are compared instead of times, as clocks differ.
 	seen map[string]string
-	// renewed is when another replica was last seen to renew its Lease, and by whom.
+	// renewed is the time of the last observed renewal by another replica, and renewedBy its name.
 	renewed   time.Time
 	renewedBy string
 }
@@ -78,7 +78,7 @@ func New(config Config) *Peers {
 	return &Peers{config: config, name: "website-apiserver-" + string(uuid.NewUUID())}
 }
 
-// Run renews the Lease while the replica is ready and its store can be served, and looks at the others' while
+// Run renews the Lease while the replica is ready and its store can be served, and reads the others' while
 // the store cannot, until ctx ends. Then it deletes the Lease.
 func (p *Peers) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
@@ -102,7 +102,7 @@ func (p *Peers) Run(ctx context.Context) {
 	}
 }
 
-// round renews this replica's Lease, or looks at those of the others.
+// round renews this replica's Lease, or reads the other replicas' Leases.
 func (p *Peers) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -111,13 +111,13 @@ func (p *Peers) round(ctx context.Context) error {
 	}
 	p.forget()
 	if p.config.Ready(ctx) != nil {
-		return nil // The others must not leave for a replica that has no endpoint. /readyz says why.
+		return nil // The others must not leave for a replica without an endpoint. /readyz has the reason.
 	}
 	return p.renew(ctx)
 }
 
-// Check keeps a server from being ready that has lost its store, while another replica
-// is known to have it.
+// Check makes a server unready that has lost its store while another replica is known
+// to have it.
 func (p *Peers) Check() healthz.HealthChecker {
 	return healthz.NamedCheck("store-of-this-replica", func(*http.Request) error {
 		unavailable := p.config.Unavailable()
@@ -133,8 +133,8 @@ func (p *Peers) Check() healthz.HealthChecker {
 	})
 }
 
-// WithGoaway has the clients of a server that is not ready by Check open another connection, with which they reach
-// another replica: kube-apiserver keeps one for all requests, and a Service leads only new ones elsewhere.
+// WithGoaway makes the clients of a server that is unready by Check open another connection, with which they reach
+// another replica: kube-apiserver keeps one for all requests, and a Service routes only new ones elsewhere.
 func (p *Peers) WithGoaway(handler http.Handler) http.Handler {
 	check := p.Check()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +162,7 @@ func (p *Peers) renew(ctx context.Context) error {
 			p.lease = renewed
 			return nil
 		case apierrors.IsConflict(err):
-			// A renewal without an answer was stored.
+			// A renewal without a response was stored.
 			return p.find(ctx)
 		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("renewing the lease %s: %w", p.name, err)
@@ -207,7 +207,7 @@ func (p *Peers) find(ctx context.Context) error {
 	return nil
 }
 
-// look notes which of the others' Leases have been renewed since it last looked.
+// look records which of the others' Leases have been renewed since its last call.
 func (p *Peers) look(ctx context.Context) error {
 	leases, err := p.config.Leases.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -251,13 +251,13 @@ func (p *Peers) removeAbandoned(ctx context.Context) {
 	defer cancel()
 	leases, err := p.config.Leases.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return // Nothing depends on it; the first renewal reports what is wrong.
+		return // Nothing depends on it; the first renewal reports the cause.
 	}
 	for _, lease := range leases.Items {
 		if lease.Spec.RenewTime == nil || p.config.Clock.Since(lease.Spec.RenewTime.Time) < abandonedAfter {
 			continue
 		}
-		// Unless it has been renewed meanwhile, by a replica whose clock is wrong.
+		// It may have been renewed meanwhile, by a replica whose clock is wrong.
 		unchanged := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID,
 			ResourceVersion: &lease.ResourceVersion}}
 		if err := p.config.Leases.Delete(ctx, lease.Name, unchanged); err != nil && !apierrors.IsNotFound(err) &&

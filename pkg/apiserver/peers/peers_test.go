@@ -86,7 +86,7 @@ func (r *replica) ready() bool { return r.Check().Check(nil) == nil }
 func TestReadinessOfReplicas(t *testing.T) {
 	type rounds struct {
 		lostA, lostB, broken bool
-		// deadB is a replica that does nothing any more, unreadyB one that is not ready, and endedB one that
+		// deadB is a replica that has stopped working, unreadyB one that is not ready, and endedB one that
 		// has ended.
 		deadB, unreadyB, endedB bool
 		n                       int
@@ -147,8 +147,8 @@ func TestReadinessOfReplicas(t *testing.T) {
 	}
 }
 
-// TestLeasesAreRemoved: that of a replica at its end, and that of one that was killed.
-// TestGoaway: a connection is ended as soon as another replica is there to serve the next one.
+// TestLeasesAreRemoved: a replica's Lease is removed at its end, or by others after it was
+// killed. TestGoaway: a connection is ended as soon as another replica can serve the next one.
 func TestGoaway(t *testing.T) {
 	h, clock := newHost(), clocktesting.NewFakeClock(time.Unix(1000, 0))
 	one, other := newReplica(h, clock), newReplica(h, clock)
@@ -156,7 +156,7 @@ func TestGoaway(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	// connections returns how many several requests took.
+	// connections returns the number of connections of several requests.
 	connections := func() int {
 		t.Helper()
 		opened := 0
@@ -240,7 +240,7 @@ func TestLeasesAreRemoved(t *testing.T) {
 		t.Fatal("a replica that runs has no lease")
 	}
 	if got := names(ctx); got[killed.name] || !got[alive.name] {
-		t.Errorf("leases %v, want those of replicas that run", got)
+		t.Errorf("leases %v, want only the leases of running replicas", got)
 	}
 	stop()
 	<-ended
@@ -249,7 +249,7 @@ func TestLeasesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestRenewalWithoutAnswer: what was stored without an answer does not end the renewals.
+// TestRenewalWithoutAnswer: a renewal that was stored without a response does not end the renewals.
 func TestRenewalWithoutAnswer(t *testing.T) {
 	for name, verb := range map[string]string{"create": "create", "update": "update"} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	// FieldManager owns the fields of the APIServices.
 	FieldManager = "website-apiserver"
 	// groupPriority decides which group a short name belongs to if several groups have it.
-	// It is below those of Kubernetes' own groups.
+	// It is below the priorities of Kubernetes' own groups.
 	groupPriority = 1000
 	// autoManaged labels the APIServices that kube-apiserver maintains itself, for the
 	// groups of CustomResourceDefinitions.
@@ -33,7 +33,7 @@ const (
 	AnnotationImport = "mycontroller.nevermosby.io/import"
 )
 
-// versions are those that are registered. Clients prefer the higher priority.
+// versions are the registered versions. Clients prefer the higher priority.
 var versions = []struct {
 	name     string
 	priority int32
@@ -48,8 +48,8 @@ func apiServiceName(version string) string { return version + "." + website.Grou
 // CustomResourceDefinition.
 func IsAutoManaged(s *apiregistrationv1.APIService) bool { return s.Labels[autoManaged] != "" }
 
-// read returns the APIServices that exist, by version. It returns an error if one belongs to
-// a CustomResourceDefinition: two stores would answer for the group.
+// read returns the existing APIServices, by version. It returns an error if one belongs to a
+// CustomResourceDefinition: two stores would serve the group.
 func (r *Registrar) read(ctx context.Context) (map[string]*apiregistrationv1.APIService, error) {
 	found := map[string]*apiregistrationv1.APIService{}
 	for _, version := range versions {
@@ -104,7 +104,7 @@ func (r *Registrar) apply(ctx context.Context, bundle []byte) error {
 	return nil
 }
 
-// describes reports whether an APIService leads here.
+// describes reports whether an APIService refers to this server.
 func (r *Registrar) describes(s *apiregistrationv1.APIService, priority int32, bundle []byte) bool {
 	return s.Spec.Service != nil &&
 		s.Spec.Service.Namespace == r.config.Service.Namespace && s.Spec.Service.Name == r.config.Service.Name &&

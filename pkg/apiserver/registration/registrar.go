@@ -34,13 +34,13 @@ const (
 
 // Config configures a Registrar.
 type Config struct {
-	// Service is that of this server.
+	// Service is the Service of this server.
 	Service Service
 	// Client reads the Service.
 	Client kubernetes.Interface
-	// APIServices is the client of what is registered.
+	// APIServices is the client of APIServices.
 	APIServices aggregator.APIServiceInterface
-	// Existing has only APIServices updated that exist already.
+	// Existing permits updates of existing APIServices only.
 	Existing bool
 	// CABundle returns the CAs of the serving certificate, PEM.
 	CABundle func() []byte
@@ -51,7 +51,7 @@ type Registrar struct {
 	config      Config
 	apiServices aggregator.APIServiceInterface
 	changed     chan struct{}
-	// answered is true once the Service has led to a ready server.
+	// answered is true once the Service has routed to a ready server.
 	answered bool
 }
 
@@ -60,7 +60,7 @@ func New(config Config) *Registrar {
 	return &Registrar{config: config, apiServices: config.APIServices, changed: make(chan struct{}, 1)}
 }
 
-// Enqueue has the APIServices compared at once: the CA bundle has changed.
+// Enqueue compares the APIServices at once, as the CA bundle has changed.
 func (r *Registrar) Enqueue() {
 	select {
 	case r.changed <- struct{}{}:
@@ -94,7 +94,7 @@ func (r *Registrar) Run(ctx context.Context) {
 	}
 }
 
-// sync registers the API unless the Service says otherwise.
+// sync registers the API unless the Service disables it.
 func (r *Registrar) sync(ctx context.Context) error {
 	service, err := r.config.Client.CoreV1().Services(r.config.Service.Namespace).Get(ctx, r.config.Service.Name,
 		metav1.GetOptions{})
@@ -113,7 +113,8 @@ func (r *Registrar) sync(ctx context.Context) error {
 			return fmt.Errorf("service %s does not lead to a ready server yet: %w", r.config.Service, err)
 		}
 		r.answered = true
-		// That may have taken long, and the Service may say something else by now: see uninstallInterval.
+		// The requests may have taken long, and the Service may disable registration by now:
+		// see uninstallInterval.
 		return r.sync(ctx)
 	}
 	return r.apply(ctx, bundle)

@@ -162,7 +162,7 @@ func TestApplyDuringAnImport(t *testing.T) {
 	}
 }
 
-// TestExisting: a server that may not create APIServices brings those up to date that exist.
+// TestExisting: a server without permission to create APIServices updates existing ones.
 func TestExisting(t *testing.T) {
 	client := fake.NewClientset(newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.CABundle = nil }))
 	apiServices := client.ApiregistrationV1().APIServices()
@@ -190,7 +190,7 @@ func TestUninstallSparesOthers(t *testing.T) {
 	}
 }
 
-// The garbage collector must watch Websites before the API may disappear.
+// The garbage collector must watch Websites before the API is removed.
 func TestUninstallWaits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status apiregistrationv1.ConditionStatus

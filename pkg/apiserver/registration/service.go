@@ -16,8 +16,7 @@ type Service struct {
 	Port            int32
 }
 
-// ParseService parses NAMESPACE/NAME:PORT. It returns an error that says what is wrong
-// with it.
+// ParseService parses NAMESPACE/NAME:PORT.
 func ParseService(s string) (Service, error) {
 	namespace, rest, ok := strings.Cut(s, "/")
 	name, portText, err := net.SplitHostPort(rest)
@@ -35,10 +34,10 @@ func ParseService(s string) (Service, error) {
 	return Service{namespace, name, int32(port)}, nil
 }
 
-// DNSName is the name that kube-apiserver verifies the serving certificate against.
+// DNSName returns the name by which kube-apiserver verifies the serving certificate.
 func (s Service) DNSName() string { return s.Name + "." + s.Namespace + ".svc" }
 
-// String is NAMESPACE/NAME:PORT.
+// String returns NAMESPACE/NAME:PORT.
 func (s Service) String() string {
 	return s.Namespace + "/" + net.JoinHostPort(s.Name, strconv.Itoa(int(s.Port)))
 }

@@ -19,14 +19,15 @@ import (
 // takes to apply an APIService.
 const uninstallInterval = 2 * time.Second
 
-// MinimumAge is how long the API has been available before it is deleted. Until the garbage
-// collector watches a new API, which it discovers every 30 seconds, it reads each owner again
-// and again. Without the APIService it reads 404, and would delete every child.
+// MinimumAge is the time for which the API must have been available before it is
+// deleted. Until the garbage collector watches a new API, which it discovers every 30
+// seconds, it reads each owner repeatedly. Without the APIService it gets 404, and would
+// delete every child.
 const MinimumAge = 90 * time.Second
 
-// Uninstall deletes the APIServices that lead to a Service, and has running servers not
-// register themselves again. Websites stay in the store, and what they own in the cluster.
-// It first waits until the API has been available for minimumAge. It returns the names of the
+// Uninstall deletes the APIServices that refer to a Service, and disables registration in
+// running servers. Websites stay in the store, and their children in the cluster. It first
+// waits until the API has been available for minimumAge. It returns the names of the
 // deleted APIServices.
 func Uninstall(ctx context.Context, client kubernetes.Interface, apiServices aggregator.APIServiceInterface,
 	service Service, minimumAge time.Duration) ([]string, error) {
@@ -48,14 +49,15 @@ func Uninstall(ctx context.Context, client kubernetes.Interface, apiServices agg
 		if quiet++; len(now) > 0 {
 			quiet = 0
 		}
-		// Two in a row: the second finds what was applied meanwhile.
+		// Two rounds without a change are required: the second one finds an APIService that was
+		// applied meanwhile.
 		return quiet > 1, err
 	})
 	slices.Sort(deleted)
 	return slices.Compact(deleted), err
 }
 
-// waitForAge waits until what is available has been so for a while.
+// waitForAge waits until the available APIServices have been available for a time.
 func waitForAge(ctx context.Context, client aggregator.APIServiceInterface, service Service,
 	minimumAge time.Duration) error {
 	for _, version := range versions {
@@ -81,14 +83,14 @@ func waitForAge(ctx context.Context, client aggregator.APIServiceInterface, serv
 	return nil
 }
 
-// leadsTo reports whether an APIService is that of a Service, and not another server's or that
-// of a CustomResourceDefinition.
+// leadsTo reports whether an APIService refers to a Service, and not to another server or to
+// a CustomResourceDefinition.
 func leadsTo(apiService *apiregistrationv1.APIService, service Service) bool {
 	reference := apiService.Spec.Service
 	return reference != nil && reference.Namespace == service.Namespace && reference.Name == service.Name
 }
 
-// deleteAPIServices returns the names of those that it has deleted.
+// deleteAPIServices returns the names of the deleted ones.
 func deleteAPIServices(ctx context.Context, client aggregator.APIServiceInterface, service Service) ([]string, error) {
 	var deleted []string
 	for _, version := range versions {

@@ -20,9 +20,9 @@ const bufferSize = 16 << 10
 
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
-// WithBuffer buffers what handler writes for a list, until it is complete, and for a watch, until
-// the handler flushes because there are no more events. No other request is buffered. The request
-// info must be in the context.
+// WithBuffer buffers the output of handler for a list, until it is complete, and for a watch,
+// until the handler flushes because there are no more events. No other request is buffered. The
+// request info must be in the context.
 func WithBuffer(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -31,10 +31,11 @@ func WithBuffer(handler http.Handler) http.Handler {
 			return
 		}
 		buffered := &responseWriter{ResponseWriter: w}
-		// A watch needs what the response has in HTTP/1 and in HTTP/2, and a WebSocket the connection.
+		// A watch needs the interfaces of a response in HTTP/1 and in HTTP/2, and a WebSocket
+		// the connection.
 		handler.ServeHTTP(responsewriter.WrapForHTTP1Or2(buffered), r)
-		// Not after a panic: the client must not take the beginning of a list for all of it. An
-		// error means that the client is gone.
+		// The buffer is not sent after a panic: the client must not take the beginning of a
+		// list for all of it. An error means that the client is gone.
 		_ = buffered.send()
 	})
 }
@@ -48,7 +49,7 @@ type responseWriter struct {
 
 var _ http.Flusher = &responseWriter{}
 
-// Write returns the error of a former write since the last Flush, if there was one.
+// Write returns the error of an earlier write since the last Flush, if any.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if w.buffer == nil {
 		w.buffer = buffers.Get().(*bufio.Writer)
@@ -57,13 +58,13 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return w.buffer.Write(p)
 }
 
-// Flush sends what is buffered.
+// Flush sends the buffered data.
 func (w *responseWriter) Flush() {
 	_ = w.send()
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// send writes what is buffered, and gives the buffer back.
+// send writes the buffered data, and returns the buffer to its pool.
 func (w *responseWriter) send() error {
 	if w.buffer == nil {
 		return nil

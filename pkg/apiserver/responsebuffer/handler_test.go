@@ -32,7 +32,7 @@ const objects, objectSize = 100, 1000
 
 var object = bytes.Repeat([]byte("x"), objectSize)
 
-// serve has handler answer a request.
+// serve makes handler answer a request.
 func serve(t *testing.T, info *request.RequestInfo, err error, handler http.HandlerFunc) *counter {
 	t.Helper()
 	w := &counter{ResponseRecorder: httptest.NewRecorder(), err: err}
@@ -101,7 +101,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// TestInterfaces: the handlers of apiserver need what a response has in each protocol.
+// TestInterfaces: the handlers of apiserver need the interfaces of a response in each protocol.
 func TestInterfaces(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,8 @@ func TestErrorIsReturned(t *testing.T) {
 	})
 }
 
-// TestPanicSendsNoMore: what a panic leaves in the buffer is not sent, also not to another client.
+// TestPanicSendsNoMore: data that a panic leaves in the buffer is not sent, also not to
+// another client.
 func TestPanicSendsNoMore(t *testing.T) {
 	var w *counter
 	func() {

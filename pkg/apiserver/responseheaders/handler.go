@@ -14,13 +14,14 @@ import (
 
 const (
 	cacheControl = "Cache-Control"
-	// uncached is what filters.WithCacheControl sets. Handlers replace it for documents that clients may cache.
+	// uncached is the value that filters.WithCacheControl sets. Handlers replace it for documents that
+	// clients may cache.
 	uncached = "no-cache, private"
 )
 
-// WithoutRepeated leaves out of responses to requests that kube-apiserver proxies what it has set
-// itself. These requests carry an audit ID. The handler must be outside of the filter of timeouts,
-// which copies the headers that those around it have set.
+// WithoutRepeated removes the headers that kube-apiserver adds itself from responses to the
+// requests that it proxies. These requests carry an audit ID. The handler must be outside of the
+// filter of timeouts, which copies the headers of outer filters.
 func WithoutRepeated(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get(auditinternal.HeaderAuditID) != "" {
@@ -61,10 +62,10 @@ func (w *responseWriter) WriteHeader(code int) {
 // Write sends the headers, if they are not sent yet, and a part of the body.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	w.leaveOut()
-	return w.ResponseWriter.Write(p) //nolint:wrapcheck // A response passes errors on.
+	return w.ResponseWriter.Write(p) //nolint:wrapcheck // A response returns errors unchanged.
 }
 
-// Flush sends the headers, if they are not sent yet, and what is buffered.
+// Flush sends the headers, if they are not sent yet, and the buffered data.
 func (w *responseWriter) Flush() {
 	w.leaveOut()
 	_ = http.NewResponseController(w.ResponseWriter).Flush()

@@ -10,7 +10,7 @@ import (
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 )
 
-// server answers like k8s.io/apiserver: its filters set headers, and a handler sends something.
+// server answers like k8s.io/apiserver: its filters set headers, and a handler sends a response.
 func server(t *testing.T, cached string, send http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(WithoutRepeated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,12 +26,12 @@ import (
 type Config struct {
 	// Client reads and writes the Secret.
 	Client kubernetes.Interface
-	// Namespace and Name are those of the Secret.
+	// Namespace and Name identify the Secret.
 	Namespace, Name string
-	// DNSNames are those of the serving certificate, the first is its subject.
+	// DNSNames are the names in the serving certificate; the first is its subject.
 	DNSNames []string
-	// Lifetime is that of a serving certificate, which is replaced after two thirds of it.
-	// A CA lives four times as long.
+	// Lifetime is the lifetime of a serving certificate, which is replaced after two
+	// thirds of it. A CA lives four times as long.
 	Lifetime time.Duration
 	// Trusted returns an error while clients lack a CA of the bundle, PEM.
 	Trusted func(ctx context.Context, bundle []byte) error
@@ -51,7 +51,7 @@ type Controller struct {
 	listeners []dynamiccertificates.Listener
 }
 
-// content is what the server and its clients take from the Secret.
+// content is the part of the Secret that the server and its clients use.
 type content struct {
 	cert, key, bundle []byte
 }
@@ -65,18 +65,18 @@ var (
 	_ dynamiccertificates.ControllerRunner       = &Controller{}
 )
 
-// New returns a Controller that has no certificate yet: see RunOnce.
+// New returns a Controller without a certificate: see RunOnce.
 func New(config Config) *Controller {
 	return &Controller{config: config, rotation: rotation{name: config.Name, dnsNames: config.DNSNames,
 		lifetime: config.Lifetime}}
 }
 
-// Name names the certificate in logs.
+// Name identifies the certificate in logs.
 func (c *Controller) Name() string {
 	return "secret " + c.config.Namespace + "/" + c.config.Name
 }
 
-// CurrentCertKeyContent is the serving certificate and its key, PEM.
+// CurrentCertKeyContent returns the serving certificate and its key, PEM.
 func (c *Controller) CurrentCertKeyContent() (cert, key []byte) {
 	if current := c.current.Load(); current != nil {
 		return current.cert, current.key
@@ -84,7 +84,7 @@ func (c *Controller) CurrentCertKeyContent() (cert, key []byte) {
 	return nil, nil
 }
 
-// CABundle is all trusted CAs, PEM.
+// CABundle returns all trusted CAs, PEM.
 func (c *Controller) CABundle() []byte {
 	if current := c.current.Load(); current != nil {
 		return current.bundle
@@ -92,7 +92,7 @@ func (c *Controller) CABundle() []byte {
 	return nil
 }
 
-// AddListener has the listener called after each change of the content.
+// AddListener adds a listener that is called after each change of the content.
 func (c *Controller) AddListener(listener dynamiccertificates.Listener) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,13 +111,13 @@ func (c *Controller) RunOnce(ctx context.Context) error {
 	}
 	_, err = c.sync(ctx, secret)
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		// Another replica was faster.
+		// Another replica has created it meanwhile.
 		return c.RunOnce(ctx)
 	}
 	return err
 }
 
-// Run follows the Secret and replaces what is due until ctx ends.
+// Run follows the Secret and replaces due certificates until ctx ends.
 func (c *Controller) Run(ctx context.Context, _ int) {
 	logger := klog.FromContext(ctx)
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
@@ -163,7 +163,7 @@ func (c *Controller) Run(ctx context.Context, _ int) {
 				queue.Forget(key)
 				queue.AddAfter(key, wait)
 			default:
-				// The informer brings what another replica has written.
+				// The informer receives the other replica's write.
 				if ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 					logger.Error(err, "Rotating the serving certificate failed; it is retried", "secret",
 						klog.KRef(c.config.Namespace, c.config.Name))
@@ -179,8 +179,8 @@ func (c *Controller) Run(ctx context.Context, _ int) {
 	factory.Shutdown()
 }
 
-// sync adopts the content of the Secret, takes the step that is due, and returns when to
-// look again. A nil Secret does not exist.
+// sync adopts the content of the Secret, takes the step that is due, and returns the
+// time until the next check. A nil Secret does not exist.
 func (c *Controller) sync(ctx context.Context, secret *corev1.Secret) (time.Duration, error) {
 	var k *keys
 	if secret != nil {
@@ -241,7 +241,7 @@ func (c *Controller) write(ctx context.Context, secret *corev1.Secret, k *keys) 
 	return secrets.Update(ctx, updated, metav1.UpdateOptions{})
 }
 
-// adopt makes the content of a Secret what is served, and calls the listeners.
+// adopt serves the content of a Secret, and calls the listeners.
 func (c *Controller) adopt(secret *corev1.Secret) {
 	next := &content{cert: secret.Data[corev1.TLSCertKey], key: secret.Data[corev1.TLSPrivateKeyKey],
 		bundle: secret.Data[caCert]}
@@ -255,8 +255,8 @@ func (c *Controller) adopt(secret *corev1.Secret) {
 	}
 }
 
-// reportUntrusted says why the certificate is not replaced, once for each reason if it is due: it expires, and the
-// API with it, unless clients come to trust the CA.
+// reportUntrusted logs why a due certificate is not replaced, once for each reason: it expires, and the API with
+// it, unless clients trust the CA.
 func (c *Controller) reportUntrusted(ctx context.Context, reason error, leaf *x509.Certificate, now time.Time) {
 	logger := klog.FromContext(ctx)
 	if !renewalDue(leaf, now) {

@@ -29,7 +29,7 @@ const (
 	caCert = "ca.crt"
 )
 
-// keys are what the Secret holds.
+// keys are the content of the Secret.
 type keys struct {
 	// ca signs serving certificates, with caKey.
 	ca    *x509.Certificate
@@ -37,11 +37,11 @@ type keys struct {
 	// former CAs may have signed the certificate that a replica still serves.
 	former []*x509.Certificate
 	leaf   *x509.Certificate
-	// leafKey is PEM, as the Secret holds it.
+	// leafKey is PEM, as in the Secret.
 	leafKey []byte
 }
 
-// issued is when a certificate of this package was signed.
+// issued returns the time at which a certificate of this package was signed.
 func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 
 // renewalDue reports whether two thirds of the lifetime are over, or the clock was ahead when it was issued.
@@ -49,7 +49,7 @@ func renewalDue(c *x509.Certificate, now time.Time) bool {
 	return !now.Before(renewal(c)) || isAhead(c, now)
 }
 
-// isAhead reports whether a certificate is not valid yet: the clock of who issued it was ahead.
+// isAhead reports whether a certificate is not valid yet: the clock of its issuer was ahead.
 func isAhead(c *x509.Certificate, now time.Time) bool { return now.Before(c.NotBefore) }
 
 func renewal(c *x509.Certificate) time.Time {
@@ -59,7 +59,7 @@ func renewal(c *x509.Certificate) time.Time {
 // signs reports whether the current CA has signed the serving certificate.
 func (k *keys) signs() bool { return k.leaf.CheckSignatureFrom(k.ca) == nil }
 
-// bundle is all trusted CAs as PEM, the current one first.
+// bundle returns all trusted CAs as PEM, the current one first.
 func (k *keys) bundle() []byte {
 	bundle := encode(k.ca)
 	for _, c := range k.former {
@@ -79,7 +79,7 @@ func (k *keys) newCA(name string, now time.Time, lifetime time.Duration) (*keys,
 		return nil, err
 	}
 	template := &x509.Certificate{
-		// A name of its own keeps verifiers from taking one CA for the other.
+		// A name of its own keeps verifiers from mistaking one CA for the other.
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("%s@%d", name, now.Unix())},
 		NotAfter:              now.Add(lifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -132,7 +132,7 @@ func newKey() (crypto.Signer, []byte, error) {
 	return key, keyPEM, nil
 }
 
-// sign completes the template with what every certificate has.
+// sign completes the template with the fields of every certificate.
 func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer,
 	now time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
@@ -177,7 +177,7 @@ func parse(data map[string][]byte) (*keys, error) {
 		leafKey: data[corev1.TLSPrivateKeyKey]}, nil
 }
 
-// data is what the Secret holds.
+// data returns the data of the Secret.
 func (k *keys) data() (map[string][]byte, error) {
 	private, err := keyutil.MarshalPrivateKeyToPEM(k.caKey)
 	if err != nil {

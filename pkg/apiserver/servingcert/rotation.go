@@ -6,27 +6,28 @@ import (
 )
 
 const (
-	// caLifetimes is how many lifetimes of a serving certificate a CA lives. A CA is
-	// replaced after two thirds, when it outlives every certificate that it has signed.
+	// caLifetimes is the lifetime of a CA in lifetimes of a serving certificate. A
+	// CA is replaced after two thirds, when it outlives every certificate that it
+	// has signed.
 	caLifetimes = 4
-	// propagation is how long clients may take to trust another bundle, and replicas to
-	// serve another certificate. Both follow watches, which takes less than a second.
+	// propagation is the time in which clients trust another bundle, and replicas serve
+	// another certificate. Both follow watches, which takes less than a second.
 	propagation = 10 * time.Second
 )
 
-// rotation decides what the keys become.
+// rotation determines the next keys.
 type rotation struct {
 	// name is part of the names of CAs.
 	name string
-	// dnsNames are those of the serving certificate.
+	// dnsNames are the names in the serving certificate.
 	dnsNames []string
-	// lifetime is that of the serving certificate.
+	// lifetime is the lifetime of the serving certificate.
 	lifetime time.Duration
 }
 
-// next returns the keys after the step that is due, or nil if none is. trusted is whether
-// clients have the CA of the keys. The steps are far enough apart for every replica and
-// every client to follow.
+// next returns the keys after the step that is due, or nil if none is. trusted tells
+// whether clients have the CA of the keys. The steps are far enough apart for every
+// replica and every client to follow.
 func (r rotation) next(k *keys, now time.Time, trusted bool) (*keys, error) {
 	if k == nil {
 		k, err := k.newCA(r.name, now, caLifetimes*r.lifetime)
@@ -35,8 +36,8 @@ func (r rotation) next(k *keys, now time.Time, trusted bool) (*keys, error) {
 		}
 		return k.newLeaf(r.dnsNames, now, r.lifetime)
 	}
-	// Without a valid certificate no client connects, so there is nothing to wait for. One with more names, which
-	// another version wants, is valid: both versions would replace it in turn.
+	// Without a valid certificate no client connects, so the step is not delayed. A certificate with additional
+	// names, for another version, is valid: both versions would replace it in turn.
 	expired := now.After(k.leaf.NotAfter) || isAhead(k.leaf, now) ||
 		slices.ContainsFunc(r.dnsNames, func(name string) bool { return !slices.Contains(k.leaf.DNSNames, name) })
 	settled := trusted && !now.Before(issued(k.ca).Add(propagation))
@@ -53,8 +54,8 @@ func (r rotation) next(k *keys, now time.Time, trusted bool) (*keys, error) {
 	return nil, nil
 }
 
-// wait is the time until another step may be due. While a rotation is under way, and while
-// a step waits for clients, the answer is short.
+// wait returns the time until another step may be due. During a rotation, and while a step
+// waits for clients, it is short.
 func (r rotation) wait(k *keys, now time.Time) time.Duration {
 	if len(k.former) > 0 || !k.signs() {
 		return propagation / 5

@@ -41,13 +41,13 @@ func TestRotation(t *testing.T) {
 		"slower together": {propagation / 2, propagation - second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// version is what the Secret held from a time on.
+			// version is the content of the Secret from a time on.
 			type version struct {
 				*keys
 				from time.Time
 			}
 			history := []version{{newKeys(t), start}}
-			// at is what those see who lag behind by lag.
+			// at returns the keys that a client with a lag has.
 			at := func(now time.Time, lag time.Duration) *keys {
 				seen := history[0].keys
 				for _, v := range history {
@@ -62,7 +62,7 @@ func TestRotation(t *testing.T) {
 			authorities, leaves := map[string]bool{}, map[string]bool{}
 			for now := start; now.Before(start.Add(12 * testRotation.lifetime)); now = now.Add(propagation / 5) {
 				k := history[len(history)-1].keys
-				// Whether the API server has the bundle is known without lag.
+				// The API server's trust in the bundle is known without lag.
 				next, err := testRotation.next(k, now, true)
 				if err != nil {
 					t.Fatal(err)
@@ -85,12 +85,12 @@ func TestRotation(t *testing.T) {
 					}
 					verified[both] = true
 				}
-				// An expired one would be rejected later than it is noticed.
+				// An expired certificate would be rejected before its expiry is noticed.
 				if left := served.leaf.NotAfter.Sub(now); left < testRotation.lifetime/4 {
 					t.Fatalf("after %s, a certificate is served that expires in %s", now.Sub(start), left)
 				}
 			}
-			// Renewed after two thirds: 18 certificates, and a CA per 2.7 lifetimes.
+			// Certificates are renewed after two thirds: 18 certificates, and a CA per 2.7 lifetimes.
 			if len(leaves) < 16 || len(authorities) < 4 {
 				t.Errorf("%d certificates and %d CAs in 12 lifetimes, want at least 16 and 4", len(leaves), len(authorities))
 			}
@@ -117,7 +117,7 @@ func TestNext(t *testing.T) {
 		keys     func(t *testing.T) *keys
 		after    time.Duration
 		trusted  bool
-		// The change that is expected.
+		// These changes are expected.
 		leaf, ca bool
 	}{
 		"fresh":                             {testRotation, newKeys, time.Minute, true, false, false},
@@ -183,7 +183,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestClockThatWasAhead: what is not valid yet is replaced at once, and not two months later.
+// TestClockThatWasAhead: a certificate that is not valid yet is replaced at once, and not two
+// months later.
 func TestClockThatWasAhead(t *testing.T) {
 	k, err := testRotation.next(nil, start.Add(60*24*time.Hour), false)
 	if err != nil {

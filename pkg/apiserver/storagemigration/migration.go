@@ -1,9 +1,10 @@
-// Package storagemigration rewrites stored objects, so that all of them are
-// encoded in the storage version and encrypted with the current key.
+// Package storagemigration rewrites stored objects, so that all of them are encoded
+// in the storage version and encrypted with the current key.
 //
-// It is a client of the API: the servers keep serving, and their flags decide how an
-// object is stored. The write is a patch that changes nothing. The API server skips
-// such a write only if the stored bytes are those that it would write.
+// It is a client of the API: the servers continue to serve, and their flags
+// determine the stored form of an object. The write is a patch that changes nothing.
+// The API server skips such a write only if the stored bytes equal those that it
+// would write.
 package storagemigration
 
 import (
@@ -37,8 +38,8 @@ type Migration struct {
 	// Server is the server of Client. It distinguishes the progress of migrations
 	// of different servers.
 	Server string
-	// Resource is what is rewritten. The version is the one of the requests, and
-	// need not be the one that is stored.
+	// Resource is the resource to rewrite. The version is the requests' version,
+	// which may differ from the stored one.
 	Resource schema.GroupVersionResource
 	// ChunkSize is the limit of a list request.
 	ChunkSize int64
@@ -100,7 +101,7 @@ func (m *Migration) begin(ctx context.Context) (*Progress, error) {
 	if m.ProgressFile == "" {
 		return p, nil
 	}
-	// Fail now, not after the first page, if the file cannot be written.
+	// An unwritable file fails now, and not after the first page.
 	return p, p.save(m.ProgressFile)
 }
 
@@ -143,7 +144,7 @@ func (m *Migration) list(ctx context.Context, p *Progress) (*metav1.PartialObjec
 		if errors.As(err, &status) && status.Status().ListMeta.Continue != "" {
 			p.Continue = status.Status().ListMeta.Continue
 		} else {
-			// From the beginning then. Objects that are done take no write.
+			// The list restarts from the beginning. Completed objects take no write.
 			p.Continue, p.Counts = "", Counts{}
 		}
 		klog.FromContext(ctx).Info("The list has expired, continuing with a new one", "fromBeginning", p.Continue == "")
@@ -184,8 +185,8 @@ func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMet
 	case apierrors.IsUnauthorized(err), transient(err) && !apierrors.IsInternalError(err), ctx.Err() != nil:
 		return fmt.Errorf("rewriting %s: %w", klog.KObj(object), err)
 	default:
-		// Most internal errors are those of an unreachable webhook: the other
-		// objects are not retried again for it.
+		// Most internal errors come from an unreachable webhook: the other objects
+		// are not retried again for it.
 		m.failing = apierrors.IsInternalError(err)
 		counts.Failed++
 		klog.FromContext(ctx).Error(err, "Failed to rewrite object", "object", klog.KObj(object))
@@ -214,7 +215,7 @@ func (m *Migration) retry(ctx context.Context, do func(context.Context) error) e
 		case !transient(last), m.failing && apierrors.IsInternalError(last):
 			return true, last
 		case ctx.Err() != nil:
-			// The interruption, not the error that it caused.
+			// The interruption is returned instead of the error that it caused.
 			return true, ctx.Err()
 		}
 		return false, nil
@@ -226,7 +227,7 @@ func (m *Migration) retry(ctx context.Context, do func(context.Context) error) e
 }
 
 // transient reports whether the same request may succeed later. Errors without a
-// status are those of the connection.
+// status come from the connection.
 func transient(err error) bool {
 	if err == nil {
 		return false

@@ -32,10 +32,10 @@ import (
 var websites = schema.GroupVersionResource{Group: "mycontroller.nevermosby.io", Version: "v1beta1",
 	Resource: "websites"}
 
-// fakeServer pages, and rewrites what is not current.
+// fakeServer serves pages, and rewrites objects that are not current.
 type fakeServer struct {
 	names []string
-	// current are the names of what needs no write.
+	// current are the names of objects that need no write.
 	current map[string]bool
 	// patched are the names of successful patches, in their order.
 	patched []string
@@ -61,7 +61,8 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// answering is held while a request is answered: after a broken connection, the next one is on another connection.
+// answering is held while a request is answered: after a broken connection, the next one is on
+// another connection.
 var answering sync.Mutex
 
 func (s *fakeServer) answer(r *http.Request) (any, error) {
@@ -173,7 +174,7 @@ func TestRun(t *testing.T) {
 		"everything is written": {
 			server: fakeServer{names: all}, want: Counts{Rewritten: 5}, wantPatched: all,
 		},
-		"what is current is not": {
+		"a current object is not": {
 			server: fakeServer{names: all, current: map[string]bool{"a": true, "d": true}},
 			want:   Counts{Rewritten: 3, Current: 2}, wantPatched: all,
 		},
@@ -222,7 +223,7 @@ func TestRun(t *testing.T) {
 			want:   Counts{Rewritten: 5}, wantPatched: all,
 		},
 		"the list expires": {
-			// The server returns the token to continue with.
+			// The server returns a continue token.
 			server: fakeServer{
 				names: all, refuseList: once("2", status(http.StatusGone, metav1.StatusReasonExpired, "", "", "1")),
 			},
@@ -263,7 +264,7 @@ func TestRun(t *testing.T) {
 			if !slices.Equal(test.server.patched, test.wantPatched) {
 				t.Errorf("patched %v, want %v", test.server.patched, test.wantPatched)
 			}
-			// Kept only by a run that has not come to the end.
+			// The file is kept only by an incomplete run.
 			_, statErr := os.Stat(file)
 			if finished := got.Total() == test.want.Total() && (err == nil || got.Failed > 0); finished != errors.Is(statErr,
 				os.ErrNotExist) {
@@ -273,9 +274,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestInternalErrorsAreNotWaitedOutEachTime has every write fail, as a webhook
-// does that cannot be reached: thousands of objects must not take half a minute
-// each.
+// TestInternalErrorsAreNotWaitedOutEachTime makes every write fail, as an
+// unreachable webhook does: thousands of objects must not take half a
+// minute each.
 func TestInternalErrorsAreNotWaitedOutEachTime(t *testing.T) {
 	patient := retries
 	retries.Duration = time.Millisecond
@@ -299,7 +300,7 @@ func TestInternalErrorsAreNotWaitedOutEachTime(t *testing.T) {
 	if got, err := m.Run(t.Context()); err == nil || got != (Counts{Rewritten: 2, Failed: 3}) {
 		t.Errorf("counts = %+v (%v), want 3 failed and the others rewritten", got, err)
 	}
-	// d shows that the server works again, so e is worth a second request.
+	// d proves that the server works again, so e is worth a second request.
 	if want := map[string]int{"a": retries.Steps, "b": 1, "c": 1, "d": 2, "e": 2}; !maps.Equal(requests, want) {
 		t.Errorf("requests = %v, want %v", requests, want)
 	}
@@ -318,7 +319,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	m := Migration{Client: server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2,
 		ProgressFile: filepath.Join(t.TempDir(), "progress")}
 	if _, err := m.Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error = %v, want that of the interruption", err)
+		t.Fatalf("error = %v, want the interruption", err)
 	}
 
 	for name, other := range map[string]Migration{

@@ -15,25 +15,25 @@ type Progress struct {
 	// Server is the API server that is migrated, and Resource the resource.
 	Server   string `json:"server"`
 	Resource string `json:"resource"`
-	// Continue is where the next page begins; empty before the first one.
+	// Continue is the token of the next page; empty before the first one.
 	Continue string `json:"continue"`
 	Counts   Counts `json:"counts"`
 }
 
 // Counts are the numbers of processed objects, by result.
 type Counts struct {
-	// Rewritten are those that were stored in another way before.
+	// Rewritten are the objects that were stored in another form before.
 	Rewritten int64 `json:"rewritten"`
-	// Current are those that needed no write.
+	// Current are the objects that needed no write.
 	Current int64 `json:"current"`
-	// Changed are those that another client has written or deleted meanwhile.
+	// Changed are the objects that another client has written or deleted meanwhile.
 	Changed int64 `json:"changed"`
-	// Failed are those that could not be written, for example because an admission
-	// webhook denies it. They are logged one by one.
+	// Failed are the objects that could not be written, for example because an
+	// admission webhook denies it. They are logged one by one.
 	Failed int64 `json:"failed"`
 }
 
-// Total is the number of processed objects.
+// Total returns the number of processed objects.
 func (c Counts) Total() int64 { return c.Rewritten + c.Current + c.Changed + c.Failed }
 
 // load returns the progress of an interrupted migration, nil if there is no file. It

@@ -3,7 +3,7 @@
 //
 // The controllers of k8s.io/apiserver read it only after the server listens, so the
 // first users are anonymous, and they keep the last CA when the ConfigMap is deleted.
-// Here, requests are answered with 503 while it is unknown whom to trust.
+// Here, requests get 503 until the CAs are read.
 package trust
 
 import (
@@ -28,7 +28,7 @@ import (
 const (
 	namespace = metav1.NamespaceSystem
 	name      = "extension-apiserver-authentication"
-	// source names the ConfigMap as messages do.
+	// source names the ConfigMap in messages.
 	source = "configmap " + namespace + "/" + name
 )
 
@@ -43,34 +43,34 @@ const (
 	allowedNamesKey        = "requestheader-allowed-names"
 )
 
-// defaultUIDHeader is the header in which kube-apiserver sends the UID of a user. It removes the one of a client, so
-// that clusters which publish no name for it, such as those of kubeadm, are safe to read it from.
+// defaultUIDHeader is the header in which kube-apiserver sends the UID of a user. It removes a client's own, so that
+// clusters which publish no name for it, such as kubeadm's, can read it safely.
 const defaultUIDHeader = "X-Remote-Uid"
 
-// Config says what is read from the cluster.
+// Config selects the CAs to read from the cluster.
 type Config struct {
 	// Clients is set if the cluster's client CA is trusted.
 	Clients bool
 	// Proxy is set if the cluster's front proxy is trusted.
 	Proxy bool
-	// Optional serves all users as anonymous ones while it is unknown whom to trust.
+	// Optional serves all users as anonymous ones until the CAs are read.
 	Optional bool
 }
 
-// Cluster is whom the cluster trusts. Make one with New, and call Run while the server
-// runs.
+// Cluster provides the CAs that the cluster publishes. Make one with New, and call Run
+// while the server runs.
 type Cluster struct {
 	config   Config
 	informer cache.SharedIndexInformer
 	clientCA authority
 	proxyCA  authority
 
-	// reading admits one reader at a time, so that the last one has read the latest.
+	// reading admits one reader at a time, so that the last one has read the latest state.
 	reading sync.Mutex
 
 	mu      sync.RWMutex
 	headers map[string][]string
-	// unknown is why it is not known whom to trust; nil if it is.
+	// unknown is the reason why the CAs are not known; nil if they are.
 	unknown error
 	// changed is closed, and replaced, when unknown changes.
 	changed chan struct{}
@@ -120,7 +120,7 @@ func (c *Cluster) Run(ctx context.Context) {
 	informer.Wait()
 }
 
-// Wait waits until it is known whom to trust, or ctx ends.
+// Wait waits until the CAs are known, or ctx ends.
 func (c *Cluster) Wait(ctx context.Context) {
 	for {
 		c.mu.RLock()
@@ -137,7 +137,7 @@ func (c *Cluster) Wait(ctx context.Context) {
 	}
 }
 
-// Unknown returns why no user can be authenticated; nil if all can.
+// Unknown returns the reason why no user can be authenticated, or nil.
 func (c *Cluster) Unknown() error {
 	if c.config.Optional {
 		return nil
@@ -147,7 +147,7 @@ func (c *Cluster) Unknown() error {
 	return c.unknown
 }
 
-// ClientCA is the CA of the cluster's clients.
+// ClientCA provides the CA of the cluster's clients.
 func (c *Cluster) ClientCA() dynamiccertificates.CAContentProvider { return &c.clientCA }
 
 // RequestHeader configures the authentication of the users that the front proxy names.
@@ -170,7 +170,7 @@ func (c *Cluster) header(key string) headerrequest.StringSliceProvider {
 	})
 }
 
-// read takes over the ConfigMap of the informer.
+// read applies the ConfigMap of the informer.
 func (c *Cluster) read() {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -207,8 +207,8 @@ func (c *Cluster) apply(data map[string]string, unknown error) {
 		headers[uidHeadersKey] = []string{defaultUIDHeader}
 	}
 	if unknown != nil {
-		// The names that the front proxy may have are among the headers: without
-		// them, any certificate of its CA would do.
+		// The allowed names of the front proxy are among the headers: without them,
+		// any certificate of its CA would be accepted.
 		data = nil
 		_ = c.clientCA.set("")
 		_ = c.proxyCA.set("")
@@ -225,7 +225,7 @@ func (c *Cluster) apply(data map[string]string, unknown error) {
 	c.settle(unknown)
 }
 
-// settle notes whether it is known whom to trust.
+// settle records whether the CAs are known.
 func (c *Cluster) settle(unknown error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -50,8 +50,8 @@ func started(t *testing.T, client *fake.Clientset, config Config) *Cluster {
 	return c
 }
 
-// watched returns a channel that is closed once a client watches: a fake one, unlike an API
-// server, does not tell a watch of what happens between a list and that watch.
+// watched returns a channel that is closed once a client watches: unlike an API server, a
+// fake one loses changes between a list and that watch.
 func watched(t *testing.T, client *fake.Clientset) <-chan struct{} {
 	t.Helper()
 	begun := make(chan struct{})
@@ -79,7 +79,7 @@ func trusts(ca dynamiccertificates.CAContentProvider) bool {
 	return known && len(ca.CurrentCABundleContent()) > 0
 }
 
-// TestContentDecidesTrust: what a ConfigMap makes of trust.
+// TestContentDecidesTrust: the trusted CAs follow from the content of the ConfigMap.
 func TestContentDecidesTrust(t *testing.T) {
 	ca := newCA(t)
 	both := Config{Clients: true, Proxy: true}

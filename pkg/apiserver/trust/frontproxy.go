@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// verifiedFor is how long a verification holds, like the review of a token.
+	// verifiedFor is the validity of a verification, like a token review's.
 	verifiedFor = 10 * time.Second
-	// maxVerified is more than the kube-apiservers of a cluster have certificates.
+	// maxVerified exceeds the number of certificates of a cluster's kube-apiservers.
 	maxVerified = 64
 )
 
@@ -26,12 +26,12 @@ const (
 type frontProxy struct {
 	config  *authenticatorfactory.RequestHeaderConfig
 	headers authenticator.Request
-	// verified has the certificates that were verified, and with which CA.
+	// verified has the verified certificates, each with its CA.
 	verified *cache.LRUExpireCache
 	clock    clock.PassiveClock
 }
 
-// verification is all that the validity of a certificate depends on, but the time.
+// verification has all inputs of a certificate's validity except the time.
 type verification struct {
 	// presented is the hash of the certificates that the client presented.
 	presented [sha256.Size]byte
@@ -39,10 +39,10 @@ type verification struct {
 	roots *x509.CertPool
 }
 
-// NewFrontProxyAuthenticator returns the request-header authenticator of k8s.io/apiserver, but
-// that it verifies a certificate once in ten seconds instead of for each request: for short
-// requests, that is the largest part of their authentication. A change of the CA or of the
-// allowed names, and the expiry of any certificate of the chain, take effect at once.
+// NewFrontProxyAuthenticator returns the request-header authenticator of k8s.io/apiserver,
+// except that it verifies a certificate once in ten seconds instead of for each request: for
+// short requests, that is the largest part of their authentication. A change of the CA or of
+// the allowed names, and the expiry of any certificate of the chain, take effect at once.
 func NewFrontProxyAuthenticator(config *authenticatorfactory.RequestHeaderConfig,
 	clock clock.PassiveClock) authenticator.Request {
 	return &frontProxy{
@@ -76,8 +76,8 @@ func (p *frontProxy) AuthenticateRequest(request *http.Request) (*authenticator.
 	return p.headers.AuthenticateRequest(request)
 }
 
-// verify returns why the first of the presented certificates is not valid; the others are
-// intermediates.
+// verify returns the reason why the first of the presented certificates is invalid; the
+// others are intermediates.
 func (p *frontProxy) verify(presented []*x509.Certificate, options x509.VerifyOptions) error {
 	key := verification{presented: digest(presented), roots: options.Roots}
 	if _, ok := p.verified.Get(key); ok {
@@ -109,7 +109,7 @@ func digest(certificates []*x509.Certificate) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// expiry is when the last of the chains has a certificate that expires.
+// expiry returns the expiration time of the chain that is valid longest.
 func expiry(chains [][]*x509.Certificate) (last time.Time) {
 	for _, chain := range chains {
 		first := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })

@@ -24,7 +24,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// lifetime is how long the certificates of a test are valid from now.
+// lifetime is the validity of a test's certificates from now.
 const lifetime = time.Hour
 
 // signer is a certificate with its key.
@@ -33,7 +33,7 @@ type signer struct {
 	key         crypto.Signer
 }
 
-// newSigner returns a certificate that issuer has signed; nil: it has signed itself.
+// newSigner returns a certificate signed by issuer; nil: self-signed.
 func newSigner(t testing.TB, issuer *signer, key crypto.Signer, template x509.Certificate) *signer {
 	t.Helper()
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())
@@ -89,7 +89,7 @@ func (s *signer) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.certificate.Raw}))
 }
 
-// proxied is a request of the user u, as the front proxy sends it.
+// proxied returns a request of the user u, as the front proxy sends it.
 func proxied(presented ...*x509.Certificate) *http.Request {
 	request := httptest.NewRequest(http.MethodGet, "/", nil)
 	request.TLS = &tls.ConnectionState{PeerCertificates: presented}
@@ -98,7 +98,7 @@ func proxied(presented ...*x509.Certificate) *http.Request {
 	return request
 }
 
-// proxy is an authenticator with what a test changes of it.
+// proxy is an authenticator with the parts that a test changes.
 type proxy struct {
 	authenticator.Request
 	ca      authority
@@ -127,7 +127,7 @@ func newProxy(t testing.TB, ca string) *proxy {
 	return p
 }
 
-// TestVerifiedCertificateIsNotTrustedForever verifies a certificate, changes something, and
+// TestVerifiedCertificateIsNotTrustedForever verifies a certificate, makes a change, and
 // presents the certificate again, or another one.
 func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 	root, other := newAuthority(t, nil, time.Time{}), newAuthority(t, nil, time.Time{})
@@ -143,8 +143,8 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 		change    func(*proxy)
 		// next is presented after the change; nil: the same.
 		next []*x509.Certificate
-		// refused is whether there is an error then, unknown whether there is no user and no
-		// error.
+		// refused is set if an error is expected then, unknown if neither a user nor an
+		// error is.
 		refused, unknown bool
 	}{
 		"no change":                     {change: func(*proxy) {}},
@@ -215,8 +215,9 @@ func expireAfterUse(t *testing.T, p *proxy, expires time.Time, presented ...*x50
 	p.clock.SetTime(expires.Add(time.Second))
 }
 
-// TestProxiedUser compares the user, and the headers that remain, with those of
-// k8s.io/apiserver, for the first request and for one whose certificate is known.
+// TestProxiedUser compares the user, and the remaining headers, with
+// k8s.io/apiserver's, for the first request and for one with a
+// verified certificate.
 func TestProxiedUser(t *testing.T) {
 	root := newAuthority(t, nil, time.Time{})
 	client := newClientCertificate(t, root, x509.ExtKeyUsageClientAuth)

@@ -15,12 +15,12 @@ import (
 // retryAfterSeconds is short: the ConfigMap is read within a fraction of a second.
 const retryAfterSeconds = 1
 
-// publicPaths are answered to everybody, as the authorization options say.
+// publicPaths are served to all clients, as in the authorization options.
 var publicPaths = sets.New("/healthz", "/livez", "/readyz")
 
-// WithKnownUsers answers everything but public health checks with 503 while it is
-// unknown whom to trust. Every user would be anonymous, and 401 and 403 are final
-// answers for clients. It belongs outside of authentication.
+// WithKnownUsers responds to all requests but public health checks with 503 until
+// the CAs are known. Every user would be anonymous, and 401 and 403 are final
+// responses for clients. It must be outside of authentication.
 func (c *Cluster) WithKnownUsers(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		unknown := c.Unknown()
@@ -30,14 +30,14 @@ func (c *Cluster) WithKnownUsers(handler http.Handler, serializer runtime.Negoti
 		}
 		err := apierrors.NewServiceUnavailable("users cannot be authenticated: " + unknown.Error())
 		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
-		// A client that was not told this server's CAs may have kept its certificate
-		// back, and would be anonymous for as long as the connection lives.
+		// A client that did not get this server's CAs may have withheld its
+		// certificate, and would be anonymous for as long as the connection lives.
 		w.Header().Set("Connection", "close")
 		responsewriters.ErrorNegotiated(err, serializer, schema.GroupVersion{}, w, r)
 	})
 }
 
-// Check keeps the server from being ready while it is unknown whom to trust.
+// Check makes the server unready until the CAs are known.
 func (c *Cluster) Check() healthz.HealthChecker {
 	return healthz.NamedCheck("authentication", func(*http.Request) error { return c.Unknown() })
 }
