@@ -17,7 +17,7 @@ func TestOrphans(t *testing.T) {
 	deleting := metav1.Now()
 	for name, test := range map[string]struct {
 		given func(f *fixture)
-		// wantAdopted is false when the Deployment must be left as it is.
+		// wantAdopted is false when the Deployment must stay as it is.
 		wantAdopted bool
 		wantProblem problem.Result
 	}{

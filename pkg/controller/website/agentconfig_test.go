@@ -16,8 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// TestThePinReachesTheAgents: a pin and its end are written for the agents, and replace no pod.
-// Other changes of the spec, such as the number of replicas, are not written there.
+// TestThePinReachesTheAgents: a new or removed pin is written to the ConfigMap of the agents, and
+// replaces no pod. Other changes of the spec, such as the number of replicas, are not written there.
 func TestThePinReachesTheAgents(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(f.website(testName))
@@ -64,8 +64,8 @@ func TestThePinReachesTheAgents(t *testing.T) {
 	}
 }
 
-// TestKeysReachTheAgents: the public keys are in one ConfigMap of the namespace, which stays while they are not known,
-// is repaired, and is removed with the last Website.
+// TestKeysReachTheAgents: the public keys are in one ConfigMap of the namespace, which stays while
+// they are unknown, is repaired, and is removed with the last Website.
 func TestKeysReachTheAgents(t *testing.T) {
 	f := newFixture(
 		t, newWebsite(), newWebsite(withName("another"),
@@ -108,13 +108,13 @@ func TestKeysReachTheAgents(t *testing.T) {
 	edit(f, keysConfigMap, func(c *corev1.ConfigMap) { c.Data = map[string]string{requests.KeysFile: "others"} })
 	f.syncCaches()
 	reconcile(repair, "update ConfigMap "+keysConfigMap)
-	// It has not arrived in the cache yet: each Website of the namespace would write it once more.
+	// The ConfigMap is not in the cache yet: each Website of the namespace would write it once more.
 	written := must[*corev1.ConfigMap](f, keysConfigMap)
 	if err := f.indexerOf(&corev1.ConfigMap{}).Delete(written); err != nil {
 		t.Fatal(err)
 	}
 	reconcile(first)
-	// Without the label, the informer does not show it any more.
+	// Without the label, the informer does not list it any more.
 	edit(f, keysConfigMap, func(c *corev1.ConfigMap) { c.Labels = nil })
 	if err := f.indexerOf(&corev1.ConfigMap{}).Delete(written); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func TestInvalidSpecIsNotRetried(t *testing.T) {
 	}
 }
 
-// recordingQueue remembers how long the last key has to wait.
+// recordingQueue records the delay of the last key.
 type recordingQueue struct {
 	workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	wait time.Duration
@@ -52,7 +52,7 @@ type recordingQueue struct {
 
 func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wait = wait }
 
-// TestServerHints requests a minute of delay, which is longer than the first backoff.
+// TestServerHints responds with a Retry-After of a minute, which is longer than the first backoff.
 func TestServerHints(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	waiting := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}

@@ -14,9 +14,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestNotReadyWhileAChildIsBeingDeleted: a Deployment that is being deleted is not updated, and the pods of its status
-// are those of the spec before; the load balancer of a Service that is being deleted is removed. Both are created
-// again when they are gone.
+// TestNotReadyWhileAChildIsBeingDeleted: a Deployment that is being deleted is not updated, and its
+// status counts outdated pods; the load balancer of a Service that is being deleted is removed. Both
+// are created again when they are gone.
 func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 	served := func(f *fixture) {
 		edit(f, testDeployment, func(deployment *appsv1.Deployment) {

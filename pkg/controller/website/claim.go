@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// desiredChildren is what the children of a Website are to be.
+// desiredChildren is the desired state of the children of a Website.
 type desiredChildren struct {
 	// isNew is true at the first attempt to create the children of a Website that has no
 	// Deployment.
@@ -25,9 +25,8 @@ type desiredChildren struct {
 	deployment *appsv1ac.DeploymentApplyConfiguration
 }
 
-// claim finds out whether the name is this Website's to use, and builds what it
-// will hold. The Deployment is what stakes the claim: while it belongs to
-// something else, nothing at all is written.
+// claim determines whether the Website may use its deployment name, and builds the desired children.
+// The Deployment stakes the claim: while it has another owner, nothing is written.
 func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren,
 	p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepClaim)
@@ -55,8 +54,8 @@ func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found
 	return found, desired, p
 }
 
-// isFirstAttempt reports whether a Website has no status, and this process has not tried to
-// create its children before.
+// isFirstAttempt reports whether a Website has no status, and this process has not tried to create
+// its children before.
 func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
 	known := r.memory.of(website)
 	wasAttempted := known.isAttempted
@@ -64,8 +63,8 @@ func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
 	return known.isAttempted && !wasAttempted
 }
 
-// findChild returns a child of a Website other than its Deployment, or nil. Of a new Website none is
-// expected, so the API server is not asked: it refuses to create one that exists.
+// findChild returns a child of a Website other than its Deployment, or nil. No child of a new Website
+// is expected, so the API server is not asked: it rejects the creation of an existing one.
 func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[T, A],
 	website *v1beta1.Website, desired desiredChildren, name string) (T, *problem.Problem) {
 	if desired.isNew {
@@ -74,7 +73,7 @@ func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.
 	return kind.Find(ctx, website, name)
 }
 
-// build builds what the children are to be. The Deployment may exist already.
+// build builds the desired children. The Deployment may exist already.
 func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment) (desired desiredChildren,
 	p *problem.Problem) {
 	nginxConfig, err := resources.NginxConfig(website, r.installation)
@@ -87,18 +86,17 @@ func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment
 	}
 	deployment.Spec.Selector.MatchLabels = workload.DeploymentSelector(website, existing)
 	if existing != nil && existing.Spec.MinReadySeconds >= resources.ProgressDeadlineSeconds {
-		// The API server rejects a progress deadline that is not longer. What another client has set is reset once:
-		// zero is not stored, so the controller does not own it afterwards.
+		// The API server rejects a progress deadline that is not longer. A value of another client is
+		// reset once: zero is not stored, so the controller does not own the field afterwards.
 		deployment.Spec.WithMinReadySeconds(0)
 	}
 	return desiredChildren{configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
 }
 
-// olderClaimant returns the oldest other Website that claims the same name, if
-// it is older than this one. Of several, the oldest gets a name that no child has
-// yet; one that holds a child under it keeps it. Two that are reconciled before the
-// cache shows both try to create the same ConfigMap, and the API server rejects the
-// second.
+// olderClaimant returns the oldest other Website that claims the same name, if it is older than this
+// one. The oldest of several gets a name without children; a Website with a child of that name keeps
+// it. Two Websites that are reconciled before the cache has both try to create the same ConfigMap,
+// and the API server rejects the second.
 func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
 	oldest := website
 	for _, other := range claimants(r.websiteIndex, website.Namespace, resources.DeploymentName(website)) {

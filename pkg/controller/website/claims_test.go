@@ -20,7 +20,7 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 	older, younger := newWebsite(withName("z-older"), createdAt(1)), newWebsite(withName("a-younger"), createdAt(2))
 	for name, test := range map[string]struct {
 		given func(f *fixture)
-		// reconciled is who is worked on; winner is who has the Deployment then.
+		// reconciled is the Website to reconcile; winner is the owner of the Deployment afterwards.
 		reconciled, winner *v1beta1.Website
 		wantError          string
 	}{
@@ -67,7 +67,7 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 	}
 }
 
-// TestWaitingClaimantsAreQueued: whoever lost does not have to be told.
+// TestWaitingClaimantsAreQueued: a Website that lost its name is queued when the name becomes free.
 func TestWaitingClaimantsAreQueued(t *testing.T) {
 	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
 	f := newFixture(t, first, second)

@@ -13,19 +13,19 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// withPath makes a Website need another configuration.
+// withPath gives a Website another nginx configuration.
 func withPath(path string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) { website.Spec.Source.Path = path }
 }
 
-// mounting is a pod that mounts a ConfigMap.
+// mounting returns a pod spec that mounts a ConfigMap.
 func mounting(configMap string) corev1.PodSpec {
 	return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "nginx-config", VolumeSource: corev1.VolumeSource{
 		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}},
 	}}}}
 }
 
-// oldReplicaSet is one of the Deployment, without pods.
+// oldReplicaSet returns a ReplicaSet of the Deployment, without pods.
 func oldReplicaSet(labels map[string]string, configMap string) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-old", UID: "replicaset",
@@ -35,8 +35,7 @@ func oldReplicaSet(labels map[string]string, configMap string) *appsv1.ReplicaSe
 	}
 }
 
-// TestOldConfigMaps: the configuration of before a change stays as long as a pod could
-// be started with it.
+// TestOldConfigMaps: the former configuration stays as long as a pod could be started with it.
 func TestOldConfigMaps(t *testing.T) {
 	const legacy = testDeployment + "-nginx"
 	changed := newWebsite(withPath("public"))
@@ -48,10 +47,10 @@ func TestOldConfigMaps(t *testing.T) {
 	for name, test := range map[string]struct {
 		// given changes the API server before the caches are synced, stale afterwards.
 		given, stale func(f *fixture)
-		// name is of the ConfigMap; empty is that of before the change.
+		// name is the name of the ConfigMap; empty is the one before the change.
 		name       string
 		wantWrites []string
-		// wantLists is true when the references are to be read from the API server.
+		// wantLists is true when the references should be read from the API server.
 		wantLists bool
 	}{
 		"nothing refers to it": {wantWrites: []string{"delete configmaps " + testConfigMap}, wantLists: true},

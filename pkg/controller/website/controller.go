@@ -39,49 +39,48 @@ import (
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// Config is what a Controller works with.
+// Config configures a Controller.
 type Config struct {
-	// Websites and Kube write. They should not share connections with the
-	// clients of the informers, so that neither waits for the other.
+	// Websites and Kube write. They should not share connections with the clients of the informers,
+	// so that neither waits for the other.
 	Websites versioned.Interface
 	Kube     kubernetes.Interface
 	// WebsiteInformers comes from NewWebsiteInformers, ChildInformers from
 	// NewChildInformers. The caller starts them, after New.
 	WebsiteInformers websiteinformers.SharedInformerFactory
 	ChildInformers   kubeinformers.SharedInformerFactory
-	// UnlabelledChildren are the children that ChildInformers leave out. It is run as
-	// the informers are. Nil: they are not watched.
+	// UnlabelledChildren are the children without the label of ChildInformers. The caller runs it
+	// together with them. Nil: they are not watched.
 	UnlabelledChildren *unlabelled.Watch
-	// Recorder takes the events on Websites.
+	// Recorder records the events on Websites.
 	Recorder clientevents.EventRecorder
-	// Installation is what the flags say about all pods.
+	// Installation has the flags for all pods.
 	Installation resources.Installation
 	// Keys sign requests to pods. Nil: they are not signed.
 	Keys *agentkeys.Keys
-	// MaxConcurrentRollouts is how many Deployments may replace their pods at the same
-	// time for another reason than a change of their Website. Zero is no limit.
+	// MaxConcurrentRollouts limits the Deployments that replace their pods at the same time for
+	// another reason than a change of their Website. Zero is no limit.
 	MaxConcurrentRollouts int
-	// Pods reaches the pods to probe. Nil disables commit observation.
+	// Pods is the client for probes of pods. Nil disables commit observation.
 	Pods podprobe.Client
-	// Routing is what hosts are routed with. Nil: they are not routed.
+	// Routing configures the routing of hosts. Nil: they are not routed.
 	Routing *routes.Config
-	// PreviewDomain is the domain of previews whose Website names none. Empty: they have no
-	// hosts.
+	// PreviewDomain is the domain of previews whose Website names none. Empty: they have no hosts.
 	PreviewDomain string
 	// OmitAuthors leaves the authors of commits out of statuses and events.
 	OmitAuthors bool
-	// TakeoverReadySeconds is how long pods of a former controller stay after one that replaces them
-	// has become ready. 0 means 45; tests wait for less.
+	// TakeoverReadySeconds is how long pods of the original controller stay after their replacement
+	// has become ready. 0 means 45; tests use less.
 	TakeoverReadySeconds int32
 	// ProbePeriod is the probing interval of healthy pods.
 	ProbePeriod time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.WithTicker
-	// TracerProvider takes a span of every reconciliation. Default: none are made.
+	// TracerProvider traces every reconciliation. Nil disables tracing.
 	TracerProvider oteltrace.TracerProvider
 }
 
-// Controller keeps the children and the status of every Website.
+// Controller reconciles the children and the status of every Website.
 type Controller struct {
 	websites   websitelisters.WebsiteLister
 	pods       *websitePods
@@ -94,8 +93,7 @@ type Controller struct {
 	synced     []cache.InformerSynced
 }
 
-// New returns a controller whose event handlers are registered with the
-// informers of the configuration.
+// New returns a controller, and registers its event handlers with the informers of the configuration.
 func New(config Config) (*Controller, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
@@ -209,14 +207,13 @@ func New(config Config) (*Controller, error) {
 	return c, nil
 }
 
-// RegisterWebsitesMetric adds the number of the Websites of a controller to the metrics. A
-// process counts those of one controller only: a second call returns an error.
+// RegisterWebsitesMetric registers the metrics of the Websites of a controller. A process has these
+// metrics of one controller only: a second call returns an error.
 func (c *Controller) RegisterWebsitesMetric() error {
 	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts, c.reconciler.clock)
 }
 
-// HasSynced reports whether the informers have delivered everything that there
-// was when they started.
+// HasSynced reports whether the initial lists of all informers have been handled.
 func (c *Controller) HasSynced() bool {
 	for _, synced := range c.synced {
 		if !synced() {
@@ -226,9 +223,9 @@ func (c *Controller) HasSynced() bool {
 	return true
 }
 
-// Run reconciles until drain is closed, then finishes what is in flight and
-// returns. What is only queued is left to the next leader. The context bounds
-// the work itself: when it ends, calls in flight fail and Run returns its cause.
+// Run reconciles until drain is closed, then finishes the work in flight and returns. Queued keys are
+// left to the next leader. The context bounds the work itself: when it ends, calls in flight fail and
+// Run returns its cause.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) error {
 	logger := klog.FromContext(ctx)
 
@@ -250,12 +247,11 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 	}
 
 	if c.keys != nil {
-		// Otherwise children are written once more as soon as the keys are known.
+		// Without the keys, children would be written once more when the keys are loaded.
 		c.keys.Load(stop)
 	}
 
-	// From here on events are queued; earlier events are covered by queueing every
-	// Website once.
+	// From here on events are queued; earlier events are covered by queueing every Website once.
 	c.queue.Running.Store(true)
 	websites, err := c.websites.List(labels.Everything())
 	if err != nil {

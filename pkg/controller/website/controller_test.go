@@ -23,7 +23,7 @@ import (
 
 const patience = 30 * time.Second
 
-// running is a controller whose informers and workers run.
+// running is a controller with running informers and workers.
 type running struct {
 	*fixture
 	drain chan struct{}
@@ -54,7 +54,7 @@ func start(t *testing.T, f *fixture, workers int) *running {
 	return r
 }
 
-// eventually waits for a condition; it fails the test when it never holds.
+// eventually waits for a condition; it fails the test on a timeout.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true,
@@ -125,8 +125,8 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		return err != nil
 	})
 	eventually(t, "the other one owns all three", func() bool {
-		// Garbage collection runs all the time: a reconciliation that began before the
-		// deletion may have put something back.
+		// Garbage collection runs all the time: a reconciliation that began before the deletion may
+		// have created a child again.
 		collect[*corev1.Service](f, testDeployment+"-npsvc", owner)
 		collect[*corev1.ConfigMap](f, testConfigMap, owner)
 		collect[*appsv1.Deployment](f, testDeployment, owner)
@@ -138,7 +138,7 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 	})
 }
 
-// collect removes a child whose Website is gone, as garbage collection does.
+// collect removes a child whose Website is gone, like garbage collection.
 func collect[T object](f *fixture, name string, gone *v1beta1.Website) {
 	f.Helper()
 	if child, ok := live[T](f, name); ok && metav1.IsControlledBy(child, gone) {
@@ -197,8 +197,7 @@ func TestDrainFinishesWorkInFlight(t *testing.T) {
 	if err := <-r.done; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	// The site that was being worked on is complete, the nine that were queued
-	// are left to the next leader.
+	// The reconciliation in flight is complete, the nine queued Websites are left to the next leader.
 	want := []string{"create ConfigMap", "create Deployment", "create Service", "status "}
 	got := f.writes()
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {

@@ -15,16 +15,16 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// ensurePods applies the Deployment and what its pods read. While the rollout is pending,
-// the pods stay as they are.
+// ensurePods applies the Deployment and the ConfigMaps of its pods. While the rollout is pending, the
+// pods stay as they are.
 func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desired desiredChildren) *problem.Problem {
 	website, isFormer := found.Website, workload.IsFormer(found.Deployment)
 	switch {
 	case found.RolloutPending && isFormer:
 		return nil
 	case !found.RolloutPending:
-		// The configuration comes before the pods that would otherwise wait for it, and
-		// one that belongs to something else keeps them from running with it.
+		// The configuration is written before the pods, which would otherwise wait for it. If another
+		// object has its name, the pods are not started.
 		if p := r.ensureConfigMap(ctx, website, desired); p != nil {
 			return p
 		}
@@ -34,7 +34,7 @@ func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desire
 			}
 		}
 	}
-	// What agents read is not part of the pod template, and also for pods that stay.
+	// The configuration of agents is not part of the pod template, and also applies to existing pods.
 	if p := r.ensureAgentKeys(ctx, website.Namespace); p != nil {
 		return p
 	}
@@ -64,8 +64,8 @@ func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Websi
 	return p
 }
 
-// ensureAgentKeys writes the public keys for the agents of a namespace, unless they are not known. Without Websites
-// there, it removes them.
+// ensureAgentKeys writes the public keys for the agents of a namespace, unless they are unknown. In a
+// namespace without Websites, it removes them.
 func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepAgentKeys)
 	defer func() { end(p) }()
@@ -88,7 +88,8 @@ func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *
 	return p
 }
 
-// ensureAgentConfigMap writes what the agents of one Website read. It changes often, so it needs no events.
+// ensureAgentConfigMap writes the configuration for the agents of one Website. It changes often, so
+// it needs no events.
 func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.Website,
 	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepAgentConfigMap)
@@ -119,8 +120,8 @@ func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input,
 	defer func() { end(p) }()
 
 	if found.Deployment != nil {
-		// The Deployment controller still updates its status, but no longer replaces its pods: the status
-		// does not show that these are out of date.
+		// The Deployment controller still updates its status, but no longer replaces its pods: the
+		// status does not show that these are outdated.
 		if p := r.children.Deployments.BeingDeleted(found.Deployment); p != nil {
 			return found.Deployment, p
 		}

@@ -24,8 +24,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// deployingPods are pods that fetch commit B when they are requested to sync, and serve what
-// they are requested to serve.
+// deployingPods are pods that fetch commit B when they are requested to sync, and serve a commit on
+// request.
 type deployingPods struct {
 	mu     sync.Mutex
 	status agent.Status
@@ -78,8 +78,8 @@ func isReadyPod(pod *corev1.Pod) {
 		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 }
 
-// keepRequests has the fake keep, when a status is updated, the spec and who has requested
-// to sync, as the server does.
+// keepRequests makes the fake ignore changes of the spec and of sync requests in status updates, as
+// the server does.
 func (f *fixture) keepRequests() {
 	websites := v1beta1.SchemeGroupVersion.WithResource("websites")
 	f.websites.PrependReactor("update", "websites", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -102,8 +102,8 @@ func (f *fixture) keepRequests() {
 	})
 }
 
-// TestDeploys: a request to sync is answered by the pods and in the status, and a pin reaches
-// them and is taken back, with the history of it all.
+// TestDeploys: a request to sync is completed by the pods and in the status, and a pin reaches them
+// and is removed again; the history has all releases.
 func TestDeploys(t *testing.T) {
 	pods := newDeployingPods()
 	f := newFixture(t, newWebsite(func(website *v1beta1.Website) { website.Generation = 1 })).probing(pods)
@@ -146,7 +146,7 @@ func TestDeploys(t *testing.T) {
 	for _, release := range f.website(testName).Status.History {
 		causes = append(causes, release.Cause)
 	}
-	// Without a rollout in these fakes, the spec counts as changed from the beginning.
+	// These fakes have no rollout, so the spec counts as changed from the beginning.
 	if len(causes) != 4 || causes[3] != v1beta1.ReleaseCauseSpec || causes[1] != v1beta1.ReleaseCauseRollback ||
 		causes[0] != v1beta1.ReleaseCauseSpec {
 		t.Errorf("the history is %v", causes)
@@ -158,7 +158,7 @@ func TestDeploys(t *testing.T) {
 	}
 }
 
-// TestAuthorsAreOmitted: with --omit-personal-names, the history does not say who wrote a commit.
+// TestAuthorsAreOmitted: with --omit-personal-names, the history has no authors of commits.
 func TestAuthorsAreOmitted(t *testing.T) {
 	for _, omits := range []bool{false, true} {
 		pods := newDeployingPods()
@@ -174,8 +174,8 @@ func TestAuthorsAreOmitted(t *testing.T) {
 	}
 }
 
-// TestPodsDoNotWaitForReconciliation: a changed pin, and a request to sync that another
-// controller has started, reach the pods though no worker is free.
+// TestPodsDoNotWaitForReconciliation: a changed pin, and a request to sync that another controller
+// has started, reach the pods though no worker is free.
 func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 	pods := newDeployingPods()
 	f := newFixture(t, newWebsite(func(website *v1beta1.Website) {
@@ -213,8 +213,8 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 		is(func(s agent.Status) bool { return s.Pin.Commit == commitA }))
 }
 
-// TestUnwrittenSpecIsNotSettled: pods that serve the spec of before, because the Deployment could not be written, are
-// no sign that they serve the current one.
+// TestUnwrittenSpecIsNotSettled: pods that serve the former spec, because the Deployment could not be
+// written, do not count as serving the current one.
 func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 	website := newWebsite(func(website *v1beta1.Website) {
 		website.Generation = 2

@@ -23,8 +23,7 @@ var (
 	errBroken          = apierrors.NewInternalError(errors.New("etcd is unavailable"))
 )
 
-// fail makes the next requests of a kind fail until the returned function is
-// called.
+// fail makes requests of a kind fail until the returned function is called.
 func fail(fake *clienttesting.Fake, verb, resource string, err error) (stop func()) {
 	var stopped atomic.Bool
 	fake.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -52,7 +51,8 @@ func TestErrors(t *testing.T) {
 		{Message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"},
 	}
 	webhook := func(code int32) error {
-		// What an API server makes of a webhook's refusal, without a reason of its own.
+		// The API server returns this for a webhook that rejects a request without a reason of its
+		// own.
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code,
 			Message: `admission webhook "policy.example.com" denied the request: no`}}
 	}
@@ -67,7 +67,7 @@ func TestErrors(t *testing.T) {
 		verb, resource string
 		err            error
 		wantResult     problem.Result
-		// wantRetry is true when the key comes back by the backoff.
+		// wantRetry is true when the key is queued with the backoff.
 		wantRetry bool
 		wantEvent string
 	}{
@@ -160,7 +160,7 @@ func TestRejectionIsReportedAgainAfterASuccess(t *testing.T) {
 	for range 2 {
 		stop := fail(&f.kube.Fake, "patch", "deployments", quota)
 		f.reconcile(testKey)
-		// One that is cut short says nothing about the problem.
+		// An interrupted reconciliation says nothing about the problem.
 		stopReads := fail(&f.kube.Fake, "get", "deployments", errBroken)
 		f.reconcile(testKey)
 		stopReads()

@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// syncCaches makes the caches show what is on the API server now.
+// syncCaches updates the caches from the API server.
 func (f *fixture) syncCaches() {
 	f.Helper()
 	deployments, err := f.kube.AppsV1().Deployments("").List(f.Context(), metav1.ListOptions{})
@@ -45,7 +45,7 @@ func (f *fixture) syncCaches() {
 	replaceCache(f, f.childInformers.Core().V1().ConfigMaps().Informer(), configMaps.Items)
 }
 
-// replaceCache does what an informer does: select by label, transform, store.
+// replaceCache does the same as an informer: select by label, transform, store.
 func replaceCache[T any, P interface {
 	*T
 	object
@@ -87,7 +87,7 @@ func (f *fixture) snapshot() map[string]runtime.Object {
 	return all
 }
 
-// refreshWebsites makes the cache show the Websites as they are now.
+// refreshWebsites updates the cache of Websites from the API server.
 func (f *fixture) refreshWebsites() {
 	f.Helper()
 	list, err := f.websites.WebsiteV1beta1().Websites("").List(f.Context(), metav1.ListOptions{})

@@ -83,7 +83,7 @@ func (f *fixture) requests() []string {
 	return all
 }
 
-// childWrites is writes without those of statuses.
+// childWrites is writes without status updates.
 func (f *fixture) childWrites() []string {
 	f.Helper()
 	return slices.DeleteFunc(f.writes(), func(write string) bool { return strings.HasPrefix(write, "status ") })

@@ -36,22 +36,21 @@ func init() {
 	utilruntime.Must(policyv1.AddToScheme(childScheme))
 }
 
-// newTracker returns that of kubefake.NewClientset, with a smaller scheme: each write looks up a kind in a list of all
-// that it makes anew.
+// newTracker returns a tracker as in kubefake.NewClientset, but with a smaller scheme: each write
+// builds and searches a list of all its kinds.
 func newTracker() clienttesting.ObjectTracker {
 	return clienttesting.NewFieldManagedObjectTracker(childScheme,
 		serializer.NewCodecFactory(childScheme).UniversalDecoder(),
 		applyconfigurations.NewTypeConverter(childScheme))
 }
 
-// applyLikeAServer adds to the fake what the controller relies on: UIDs and
-// resource versions, and that an apply with a UID is for that object only.
+// applyLikeAServer adds server behaviour to the fake that the controller relies on: UIDs, resource
+// versions, and that an apply with a UID applies to that object only.
 func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
 	return f.applyWith(f.tracker, f.tracker, action)
 }
 
-// applyWebsiteLikeAServer is applyLikeAServer for Websites, of whose schema the fake does not
-// know the names.
+// applyWebsiteLikeAServer is applyLikeAServer for Websites, whose schema is missing in the fake.
 func (f *fixture) applyWebsiteLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
 	merging := clienttesting.NewFieldManagedObjectTracker(websitescheme.Scheme, websitescheme.Codecs.UniversalDecoder(),
 		managedfields.NewDeducedTypeConverter())
@@ -66,7 +65,7 @@ func (f *fixture) applyWebsiteLikeAServer(action clienttesting.Action) (bool, ru
 	return f.applyWith(f.websites.Tracker(), merging, action)
 }
 
-// applyWith applies to what a tracker has, by the means of another one.
+// applyWith applies a patch to the object in tracker, merging it in another tracker.
 func (f *fixture) applyWith(tracker, merging clienttesting.ObjectTracker, action clienttesting.Action) (bool,
 	runtime.Object, error) {
 	patch, ok := action.(clienttesting.PatchActionImpl)
@@ -101,7 +100,7 @@ func (f *fixture) applyWith(tracker, merging clienttesting.ObjectTracker, action
 			return true, nil, apierrors.NewConflict(resource.GroupResource(), patch.Name,
 				fmt.Errorf("the object has been modified"))
 		}
-		// A resource version plays no part where there is nothing yet.
+		// The resource version does not matter for an object that does not exist yet.
 		var content map[string]any
 		if err := json.Unmarshal(patch.Patch, &content); err != nil {
 			return true, nil, err
@@ -184,7 +183,7 @@ func (f *fixture) put(obj object) error {
 	return err
 }
 
-// store writes an object behind the back of the controller.
+// store writes an object without the controller noticing.
 func (f *fixture) store(obj object) {
 	f.Helper()
 	f.mu.Lock()
@@ -194,7 +193,7 @@ func (f *fixture) store(obj object) {
 	}
 }
 
-// edit changes a child behind the back of the controller, in one step.
+// edit changes a child without the controller noticing, in one step.
 func edit[T object](f *fixture, name string, change func(T)) {
 	f.Helper()
 	f.mu.Lock()
@@ -210,7 +209,7 @@ func edit[T object](f *fixture, name string, change func(T)) {
 	}
 }
 
-// remove deletes an object behind the back of the controller.
+// remove deletes an object without the controller noticing.
 func (f *fixture) remove(obj object) {
 	f.Helper()
 	f.mu.Lock()
@@ -220,7 +219,7 @@ func (f *fixture) remove(obj object) {
 	}
 }
 
-// live returns a child as it is on the API server, or nil.
+// live returns a child from the API server, or nil.
 func live[T object](f *fixture, name string) (found T, ok bool) {
 	f.Helper()
 	f.mu.Lock()

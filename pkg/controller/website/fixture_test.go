@@ -41,11 +41,11 @@ var (
 		Agent: "example.com/agent:3"}
 	// testConfigMap is the ConfigMap of newWebsite.
 	testConfigMap = configMapName(newWebsite())
-	// testAgentConfigMap is what its agents read.
+	// testAgentConfigMap is the ConfigMap of its agents.
 	testAgentConfigMap = resources.AgentConfigMapName(newWebsite())
 )
 
-// configMapName is the name of the ConfigMap that a Website needs now.
+// configMapName returns the name of the ConfigMap for the current spec of a Website.
 func configMapName(website *v1beta1.Website) string {
 	config, err := resources.NginxConfig(website, testInstallation)
 	if err != nil {
@@ -54,7 +54,7 @@ func configMapName(website *v1beta1.Website) string {
 	return resources.ConfigMapName(website, config)
 }
 
-// newWebsite returns a valid Website, changed as a test needs it.
+// newWebsite returns a valid Website, changed by tweaks.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: testName, Namespace: testNamespace, UID: "uid-of-kubia"},
@@ -97,12 +97,12 @@ type object interface {
 	runtime.Object
 }
 
-// fixture is a controller over fake API servers. Its caches are filled by hand,
-// so that a test decides how far they lag behind.
+// fixture is a controller over fake API servers. Its caches are filled explicitly, so that a test
+// determines how far they lag.
 type fixture struct {
 	*testing.T
 	kube *kubefake.Clientset
-	// tracker has the objects of kube.
+	// tracker stores the objects of kube.
 	tracker    clienttesting.ObjectTracker
 	websites   *websitefake.Clientset
 	recorder   *clientevents.FakeRecorder
@@ -110,7 +110,7 @@ type fixture struct {
 
 	websiteInformers websiteinformers.SharedInformerFactory
 	childInformers   kubeinformers.SharedInformerFactory
-	// mu makes every write to the fake one step, as it is on a server.
+	// mu makes every write to the fake atomic, as on a server.
 	mu sync.Mutex
 	// version is the resource version of the last write.
 	version int
@@ -173,7 +173,7 @@ func (f *fixture) cacheWebsite(website *v1beta1.Website) {
 	}
 }
 
-// uncacheWebsite makes the controller see that a Website is gone.
+// uncacheWebsite removes a Website from the cache, and calls the handler.
 func (f *fixture) uncacheWebsite(website *v1beta1.Website) {
 	f.Helper()
 	indexer := f.websiteInformers.Website().V1beta1().Websites().Informer().GetIndexer()
@@ -182,11 +182,11 @@ func (f *fixture) uncacheWebsite(website *v1beta1.Website) {
 	}
 }
 
-// converge brings the children of the Websites up and forgets how.
+// converge creates the children of the Websites and forgets the requests.
 func (f *fixture) converge(websites ...*v1beta1.Website) {
 	f.Helper()
 	for _, website := range websites {
-		for range 2 { // The second sees in the caches what the first created.
+		for range 2 { // The second has the children of the first in its caches.
 			if problems := f.reconcile(cache.MetaObjectToName(website)); len(problems) > 0 {
 				f.Fatalf("setting up %s: %v", website.Name, problems)
 			}
@@ -208,7 +208,7 @@ func (f *fixture) reconcile(key cache.ObjectName) []*problem.Problem {
 	return f.controller.reconciler.reconcile(ctx, key)
 }
 
-// work reconciles and lets the queue decide, as a worker does.
+// work reconciles and requeues, as a worker does.
 func (f *fixture) work(key cache.ObjectName) problem.Result {
 	_, ctx := ktesting.NewTestContext(f.T)
 	return f.controller.queue.Requeue(ctx, key, f.controller.reconciler.reconcile(ctx, key))
@@ -231,8 +231,8 @@ func keyOf(website *v1beta1.Website) cache.ObjectName {
 	return cache.MetaObjectToName(website)
 }
 
-// changeWebsite gives a Website that is there the spec and the metadata of
-// another, and leaves its status, as an update does.
+// changeWebsite gives an existing Website the spec and the metadata of another, and keeps its status,
+// as an update does.
 func (f *fixture) changeWebsite(website *v1beta1.Website) {
 	f.Helper()
 	current := f.website(website.Name)
@@ -245,7 +245,7 @@ func (f *fixture) changeWebsite(website *v1beta1.Website) {
 	f.cacheWebsite(website)
 }
 
-// observeWebsite makes the status of the Website that of its first generation.
+// observeWebsite sets the observed generation of the Website to its first.
 func (f *fixture) observeWebsite() {
 	f.Helper()
 	website := f.website(testName).DeepCopy()
@@ -257,7 +257,7 @@ func (f *fixture) observeWebsite() {
 	f.cacheWebsite(website)
 }
 
-// website returns a Website as it is on the API server.
+// website returns a Website from the API server.
 func (f *fixture) website(name string) *v1beta1.Website {
 	f.Helper()
 	obj, err := f.websites.Tracker().Get(v1beta1.SchemeGroupVersion.WithResource("websites"), testNamespace, name)
@@ -267,8 +267,8 @@ func (f *fixture) website(name string) *v1beta1.Website {
 	return obj.(*v1beta1.Website)
 }
 
-// watchCopies returns what watches a tracker. What is stored between a list and its watch, the tracker sends as the
-// object itself, which informers change.
+// watchCopies returns a watch reaction with copies of objects. For objects that are stored between a
+// list and its watch, the tracker sends the object itself, which informers change.
 func watchCopies(tracker clienttesting.ObjectTracker) clienttesting.WatchReactionFunc {
 	return func(action clienttesting.Action) (bool, watch.Interface, error) {
 		var options metav1.ListOptions

@@ -21,23 +21,22 @@ import (
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// eventHandlers turn what informers see into Websites to reconcile and pods to
-// probe.
+// eventHandlers turn the events of informers into Websites to reconcile and pods to probe.
 type eventHandlers struct {
 	websiteLister websitelisters.WebsiteLister
 	websiteIndex  cache.Indexer
 	pods          *websitePods
 	queue         *queue.Queue
 	memory        *memory
-	// routes is nil where hosts are not routed.
+	// routes is nil if hosts are not routed.
 	routes *routes.Routes
-	// shown is called for what a cache shows. It may be nil.
+	// shown is called for every object of an event. It may be nil.
 	shown func(metav1.Object)
 }
 
-// websiteHandler queues every Website that changes: before others when its spec
-// does. One that is deleted is queued too, so that what is remembered about it
-// goes with it, together with those that wait for its name.
+// websiteHandler queues every changed Website, with priority if its spec has changed. A deleted
+// Website is queued too, so that its state in memory is dropped, together with Websites that wait for
+// its name.
 func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -69,7 +68,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.memory.forget(cache.MetaObjectToName(before))
 			}
 			h.show(website)
-			// Before it is reconciled: its pods need not wait for that.
+			// This comes before the reconciliation, because the pods need not wait for it.
 			h.see(website)
 			h.pods.want(website)
 			h.queue.EnqueueAs(cache.MetaObjectToName(website), queue.ChangedIf(isChange))
@@ -106,23 +105,23 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	}
 }
 
-// show says that a cache shows an object.
+// show calls shown with the object of an event.
 func (h *eventHandlers) show(object metav1.Object) {
 	if h.shown != nil {
 		h.shown(object)
 	}
 }
 
-// see notes when a Website changes. What it was while another replica led is in its status.
+// see records the change of a Website. Changes under another leader are in its status.
 func (h *eventHandlers) see(website *v1beta1.Website) {
 	if h.queue.Running.Load() {
 		h.memory.observe(website)
 	}
 }
 
-// childHandler queues the owner of a child that changes, and the other Websites
-// that claim its name when it is deleted or gets another owner. deploymentName
-// turns the name of the child into the name that Websites claim.
+// childHandler queues the owner of a changed child, and the other Websites that claim its name when
+// it is deleted or gets another owner. deploymentName turns the name of the child into the name that
+// Websites claim.
 func (h *eventHandlers) childHandler(deploymentName func(name string) (string, bool)) cache.ResourceEventHandler {
 	enqueueClaimants := func(child metav1.Object) {
 		if name, ok := deploymentName(child.GetName()); ok {
@@ -166,8 +165,8 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	}
 }
 
-// agentKeysHandler queues the name of a ConfigMap with the public keys for agents that changes: that of no Website, or
-// of one that is reconciled once more.
+// agentKeysHandler queues the name of a changed ConfigMap with the public keys for agents. It is no
+// name of a Website, or of one that is reconciled once more.
 func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
 	enqueue := func(obj any) {
 		if object, ok := withoutTombstone(obj); ok && object.GetName() == resources.AgentKeysConfigMapName {
@@ -182,8 +181,7 @@ func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
 	}
 }
 
-// replicaSetHandler queues the Website of a ReplicaSet that is deleted: its configuration
-// may not be needed any more.
+// replicaSetHandler queues the Website of a deleted ReplicaSet: its configuration may be unused now.
 func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		object, ok := withoutTombstone(obj)
@@ -196,8 +194,8 @@ func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 	}}
 }
 
-// enqueueOwner queues the Website that controls a child. The UID distinguishes it from
-// a later one of the same name, which has nothing to do with this child.
+// enqueueOwner queues the Website that controls a child. The UID distinguishes it from a later
+// Website of the same name, which does not control this child.
 func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
 	key, uid, ok := children.OwnerOf(child)
 	if !ok {
@@ -210,8 +208,8 @@ func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
 	h.queue.EnqueueAs(key, p)
 }
 
-// availabilityChanged reports whether a Deployment has changed in a way that can
-// change whether its Website is Ready or Available.
+// availabilityChanged reports whether a Deployment has changed in a way that can change the
+// conditions Ready or Available of its Website.
 func availabilityChanged(before, after metav1.Object) bool {
 	old, wasDeployment := before.(*appsv1.Deployment)
 	deployment, isDeployment := after.(*appsv1.Deployment)
@@ -225,8 +223,7 @@ func (h *eventHandlers) enqueueClaimants(namespace, deploymentName string) {
 	}
 }
 
-// withoutTombstone returns the object of an event, also when its deletion was
-// missed and the informer only knows that it is gone.
+// withoutTombstone returns the object of an event, or of the tombstone of a missed deletion.
 func withoutTombstone(obj any) (metav1.Object, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -235,8 +232,7 @@ func withoutTombstone(obj any) (metav1.Object, bool) {
 	return object, err == nil
 }
 
-// podHandler queues the Website of a pod in which something changed that is
-// read here, and has the pod probed.
+// podHandler queues the Website of a pod with a relevant change, and probes the pod.
 func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 	changed := func(obj any) {
 		if pod, ok := obj.(*corev1.Pod); ok {
@@ -276,9 +272,9 @@ func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 	}
 }
 
-// sameOwner reports whether a pod belongs to the same workload as before. One that
-// is given other labels is released by its ReplicaSet, and one without a controller
-// is adopted by the ReplicaSet that its labels match.
+// sameOwner reports whether a pod belongs to the same workload as before. A pod whose labels change
+// is released by its ReplicaSet, and one without a controller is adopted by the ReplicaSet that
+// matches its labels.
 func sameOwner(before, after *corev1.Pod) bool {
 	return maps.Equal(before.Labels, after.Labels) &&
 		apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)

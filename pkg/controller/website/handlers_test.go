@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// controlledBy is a child of the name that both test Websites claim.
+// controlledBy returns a child with the name that both test Websites claim.
 func controlledBy(apiVersion, kind, name string, uid types.UID) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: testNamespace, Name: testDeployment,
@@ -109,8 +109,8 @@ func TestAFloodDoesNotDelayAvailability(t *testing.T) {
 	}
 }
 
-// TestReplacedUnseen: a Website that was deleted and created again while nothing was watched is an update with
-// another UID. It may have to leave its hosts to another Website now.
+// TestReplacedUnseen: a Website that was deleted and created again between two watches is an update
+// with another UID. Another Website may own its hosts now.
 func TestReplacedUnseen(t *testing.T) {
 	hosts := func(w *v1beta1.Website) { w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "www.example.com"}} }
 	again := newWebsite(withName("first"), hosts)
@@ -138,7 +138,7 @@ func TestReplacedUnseen(t *testing.T) {
 	}
 }
 
-// TestStandbyRemembersNothing: what changed while another replica led, that has dealt with.
+// TestStandbyRemembersNothing: a standby ignores changes, which the leader handles.
 func TestStandbyRemembersNothing(t *testing.T) {
 	settledAt := func(generation int64) *v1beta1.Website {
 		return newWebsite(func(website *v1beta1.Website) {

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// byDeploymentName indexes Websites by the name that they claim. Several may
-	// claim one; those that lost are looked up here when the name comes free.
+	// byDeploymentName indexes Websites by the name that they claim. Several may claim the same name;
+	// the others are looked up here when the name becomes free.
 	byDeploymentName = "namespace/deploymentName"
 	// byWebsite indexes pods by the Website that their labels name.
 	byWebsite = "namespace/website"
 )
 
-// NewWebsiteInformers returns informers for the Websites of a namespace, or of
-// all (metav1.NamespaceAll). With a resync period, every Website is reconciled
-// that often although nothing changed.
+// NewWebsiteInformers returns informers for the Websites of a namespace, or of all
+// (metav1.NamespaceAll). With a resync period, every Website is reconciled periodically without a
+// change.
 func NewWebsiteInformers(client versioned.Interface, namespace string,
 	resync time.Duration) websiteinformers.SharedInformerFactory {
 	return websiteinformers.NewSharedInformerFactoryWithOptions(client, resync,
@@ -38,10 +38,10 @@ func NewWebsiteInformers(client versioned.Interface, namespace string,
 		websiteinformers.WithTransform(trimWebsite))
 }
 
-// NewChildInformers returns informers for the children of the Websites of a
-// namespace, or of all (metav1.NamespaceAll), their ReplicaSets and pods. They see only
-// what carries the label of the controller, which keeps the rest of a cluster's
-// Deployments, Services, ConfigMaps and pods out of memory.
+// NewChildInformers returns informers for the children of the Websites of a namespace, or of all
+// (metav1.NamespaceAll), their ReplicaSets and pods. They list only objects with the label of the
+// controller, which keeps the other Deployments, Services, ConfigMaps and pods of a cluster out of
+// memory.
 func NewChildInformers(client kubernetes.Interface, namespace string) kubeinformers.SharedInformerFactory {
 	selector := labels.SelectorFromSet(labels.Set{resources.LabelManagedBy: resources.ManagedBy}).String()
 	return kubeinformers.NewSharedInformerFactoryWithOptions(client, 0,
@@ -50,7 +50,8 @@ func NewChildInformers(client kubernetes.Interface, namespace string) kubeinform
 		kubeinformers.WithTransform(trim))
 }
 
-// trimWebsite keeps the managed fields of previews only, which are children.
+// trimWebsite removes the managed fields of Websites. Previews keep theirs, because they are
+// children.
 func trimWebsite(obj any) (any, error) {
 	if website, ok := obj.(*v1beta1.Website); ok {
 		if api.PreviewOwner(website) != nil {
@@ -70,7 +71,7 @@ func trimWebsite(obj any) (any, error) {
 	return obj, nil
 }
 
-// internDefaults shares what is the same in most Websites, as it is decoded for each.
+// internDefaults shares values that are equal in most Websites. Decoding allocates them for each.
 func internDefaults(website *v1beta1.Website) {
 	spec := &website.Spec
 	children.Intern(&website.Namespace)
@@ -84,7 +85,7 @@ func internDefaults(website *v1beta1.Website) {
 	children.Intern(&spec.Service.Type)
 }
 
-// trim keeps of an object in the cache what is read here.
+// trim keeps the required fields of an object in the cache.
 func trim(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
@@ -97,7 +98,7 @@ func trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// websiteIndexers are those of the Website informer.
+// websiteIndexers returns the indexers of the Website informer.
 func websiteIndexers() cache.Indexers {
 	return cache.Indexers{
 		children.ByOwner: children.IndexByOwner()[children.ByOwner],
@@ -111,7 +112,7 @@ func websiteIndexers() cache.Indexers {
 	}
 }
 
-// podIndexers are those of the pod informer.
+// podIndexers returns the indexers of the pod informer.
 func podIndexers() cache.Indexers {
 	return cache.Indexers{
 		byWebsite: func(obj any) ([]string, error) {
@@ -124,7 +125,7 @@ func podIndexers() cache.Indexers {
 	}
 }
 
-// claimOf is the key of byDeploymentName.
+// claimOf returns a key of byDeploymentName.
 func claimOf(namespace, deploymentName string) string {
 	return cache.NewObjectName(namespace, deploymentName).String()
 }

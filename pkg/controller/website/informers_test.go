@@ -13,7 +13,7 @@ func TestTrimTombstone(t *testing.T) {
 	}
 }
 
-// TestCompareWithTrimmedChildren: what the cache keeps is enough to see that nothing changed.
+// TestCompareWithTrimmedChildren: the cached fields are enough to detect unchanged children.
 func TestCompareWithTrimmedChildren(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(newWebsite())

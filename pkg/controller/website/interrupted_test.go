@@ -65,8 +65,8 @@ func TestReplacedBetweenReadAndWrite(t *testing.T) {
 	}
 }
 
-// TestFailingAtEveryRequest cuts a reconciliation off at every request it makes, before
-// and after the request took effect, and expects the next one to finish.
+// TestFailingAtEveryRequest interrupts a reconciliation at every request, before and after the
+// request took effect, and expects the next one to finish.
 func TestFailingAtEveryRequest(t *testing.T) {
 	count := func(f *fixture) int { return len(f.kube.Actions()) + len(f.websites.Actions()) }
 
@@ -131,8 +131,8 @@ func TestFailingAtEveryRequest(t *testing.T) {
 					if problems := f.reconcile(testKey); len(problems) == 0 {
 						t.Fatal("the reconciliation did not notice")
 					}
-					// The next one starts from caches without its writes,
-					// the one after that from fresh ones.
+					// The next reconciliation starts from caches without its writes, the one after
+					// that from fresh ones.
 					f.refreshWebsites()
 					if problems := f.reconcile(testKey); len(problems) > 0 {
 						t.Fatalf("the next reconciliation: %v", problems)

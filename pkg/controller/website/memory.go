@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
 )
 
-// memory is what the controller remembers of Websites from one reconciliation to the next. It begins empty: what must
-// survive a restart is in their status.
+// memory is the state that the controller keeps from one reconciliation of a Website to the next. It
+// is empty at the start: state that must survive a restart is in the status of Websites.
 type memory struct {
 	clock clock.PassiveClock
 
@@ -23,23 +23,25 @@ type memory struct {
 	websites map[cache.ObjectName]*remembered
 }
 
-// remembered is what is remembered of one Website. Event handlers use deploys as well, all else is used by one
-// reconciliation at a time.
+// remembered is the state of one Website. Event handlers use deploys as well, all other fields are
+// used by one reconciliation at a time.
 type remembered struct {
 	uid     types.UID
 	deploys *deploys.Memory
 	events  events.Reported
-	// isAttempted is true if the children of a Website without a status were to be created.
+	// isAttempted is true if the controller has tried to create the children of a Website without a
+	// status.
 	isAttempted bool
-	// portRefused is since when the node port of a deleted Service is refused, or zero.
+	// portRefused is the time since when the node port of a deleted Service is rejected, or zero.
 	portRefused time.Time
-	// handover is since when the routes wait for those of another Website, or zero.
+	// handover is the time since when the routes stay for another Website, or zero.
 	handover time.Time
-	// previewsTooOld is that of the last selection of previews, to be read only.
+	// previewsTooOld is from the last selection of previews. It is read-only.
 	previewsTooOld map[string]time.Time
-	// statusChanged is since when the status differs from what is reported, or zero.
+	// statusChanged is the time since when the status differs from the written one, or zero.
 	statusChanged time.Time
-	// commits limits the writes because of another commit. Nil until there is one: there are many Websites.
+	// commits limits the writes because of another commit. It is nil before the first one to save
+	// memory.
 	commits *rate.Limiter
 }
 
@@ -47,7 +49,7 @@ func newMemory(clock clock.PassiveClock) *memory {
 	return &memory{clock: clock, websites: map[cache.ObjectName]*remembered{}}
 }
 
-// of returns what is remembered of a Website.
+// of returns the state of a Website.
 func (m *memory) of(website *v1beta1.Website) *remembered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,17 +62,17 @@ func (m *memory) of(website *v1beta1.Website) *remembered {
 	return known
 }
 
-// observe returns what is remembered of the releases of a Website, and takes in what it is now.
+// observe records the current state of a Website, and returns the memory of its releases.
 func (m *memory) observe(website *v1beta1.Website) *deploys.Memory {
 	deploys := m.of(website).deploys
 	deploys.Observe(website, m.clock.Now())
 	return deploys
 }
 
-// events returns what was reported about a Website.
+// events returns the reports about a Website.
 func (m *memory) events(website *v1beta1.Website) *events.Reported { return &m.of(website).events }
 
-// forget drops what is remembered of a Website that is gone.
+// forget drops the state of a Website that is gone.
 func (m *memory) forget(key cache.ObjectName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,14 +22,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// message is an object that can be sent as protobuf.
+// message is an object that can be encoded as protobuf.
 type message interface {
 	metav1.Object
 	Marshal() ([]byte, error)
 	Unmarshal(data []byte) error
 }
 
-// received returns an object as a watch delivers it: each string has memory of its own.
+// received returns an object as a watch decodes it: each string has its own memory.
 func received[T any, P interface {
 	*T
 	message
@@ -64,7 +64,7 @@ func received[T any, P interface {
 	return delivered
 }
 
-// BenchmarkCacheMemory reports what the caches hold of each Website with one pod, in all and by
+// BenchmarkCacheMemory reports the memory of the caches per Website with one pod, in total and by
 // kind.
 func BenchmarkCacheMemory(b *testing.B) {
 	const websites = 1000
@@ -130,7 +130,7 @@ func (f *fixture) indexerOf(object any) cache.Indexer {
 	}
 }
 
-// cachedObjects are the objects of a Website that is Ready, by kind.
+// cachedObjects are the objects of a Ready Website, by kind.
 var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i int) []any{
 	"Website": func(b *testing.B, website *v1beta1.Website, i int) []any {
 		conditions := []metav1.Condition{}

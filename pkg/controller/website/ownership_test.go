@@ -14,14 +14,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// A foreign object carries nothing that would tell it apart by accident.
+// A foreign object has no labels that could distinguish it by accident.
 func foreignDeployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"},
 	}
 }
 
-// shopDeployment is one that the controller of something else keeps.
+// shopDeployment returns a Deployment that another controller owns.
 func shopDeployment() *appsv1.Deployment {
 	deployment := foreignDeployment()
 	deployment.OwnerReferences = ofShop()
@@ -46,7 +46,8 @@ func foreignConfigMap() *corev1.ConfigMap {
 	}
 }
 
-// TestNameOfAWebsiteThatIsBeingDeleted: what it has goes by itself, so there is nothing to do for users.
+// TestNameOfAWebsiteThatIsBeingDeleted: garbage collection removes its children, so users need to do
+// nothing.
 func TestNameOfAWebsiteThatIsBeingDeleted(t *testing.T) {
 	for name, isDeleted := range map[string]bool{"it stays": false, "it is being deleted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +109,8 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 	}
 }
 
-// TestChildrenOfADeletedWebsite: the children are garbage collected, so a Website
-// that was created again reports no event.
+// TestChildrenOfADeletedWebsite: the children are garbage collected, so a Website that was created
+// again reports no event.
 func TestChildrenOfADeletedWebsite(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(controlledBy("mycontroller.nevermosby.io/v1beta1", "Website", testName, "an-earlier-one"))
@@ -121,9 +122,10 @@ func TestChildrenOfADeletedWebsite(t *testing.T) {
 	}
 }
 
-// TestAllTakenChildrenAreNamed: a user who frees one name after the other would learn of the next a minute later.
+// TestAllTakenChildrenAreNamed: otherwise a user who frees one name after the other would see the
+// next one a minute later.
 func TestAllTakenChildrenAreNamed(t *testing.T) {
-	// restored is what a backup without owner references and managed fields makes of a child.
+	// restored turns a child into one from a backup, without owner references and managed fields.
 	restored := func(f *fixture) {
 		for _, child := range []object{f.deployment(), f.configMap(), f.agentConfigMap(), f.service()} {
 			f.remove(child)
@@ -196,7 +198,7 @@ func TestAllTakenChildrenAreNamed(t *testing.T) {
 	}
 }
 
-// TestTakenServiceIsNoAddress: what is not ours serves something else.
+// TestTakenServiceIsNoAddress: a Service with another owner is not in the status.
 func TestTakenServiceIsNoAddress(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(newWebsite())
@@ -225,7 +227,7 @@ func TestNameTakenIsReportedEachTime(t *testing.T) {
 		t.Fatalf("events: %q", got)
 	}
 
-	// Somebody else's hands are another problem.
+	// Another owner is another problem.
 	deployment := shopDeployment()
 	f.store(deployment)
 	f.reconcile(testKey)
@@ -233,7 +235,7 @@ func TestNameTakenIsReportedEachTime(t *testing.T) {
 		t.Fatalf("events: %q", got)
 	}
 
-	// The name comes free and is taken over, then lost again.
+	// The name becomes free and is taken over, then lost again.
 	f.remove(deployment)
 	f.converge(newWebsite())
 	f.remove(f.deployment())
@@ -245,7 +247,7 @@ func TestNameTakenIsReportedEachTime(t *testing.T) {
 	}
 }
 
-// TestRestartRepeatsNoEvent: the status remembers what a new process does not.
+// TestRestartRepeatsNoEvent: a new process reads reported problems from the status.
 func TestRestartRepeatsNoEvent(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
@@ -263,7 +265,7 @@ func TestRestartRepeatsNoEvent(t *testing.T) {
 		t.Errorf("events after a restart: %q", got)
 	}
 
-	// What happened in the meantime is news.
+	// A change in the meantime is reported.
 	deployment := shopDeployment()
 	f.store(deployment)
 	restart()
@@ -287,7 +289,7 @@ func TestEventsOfDeletedWebsitesAreForgotten(t *testing.T) {
 		t.Errorf("a Website that was gone is still remembered: events %q", got)
 	}
 
-	// Of another Website of that name nothing has been reported yet.
+	// No problem of another Website of that name has been reported yet.
 	f.cacheWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
@@ -314,8 +316,8 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 		t.Error("the first Website lost its Deployment")
 	}
 
-	// The first goes, garbage collection removes its children, and the second
-	// takes over by itself.
+	// The first Website is deleted, garbage collection removes its children, and the second takes
+	// over without an event of its own.
 	f.remove(f.deployment())
 	f.remove(f.service())
 	f.remove(f.configMap())

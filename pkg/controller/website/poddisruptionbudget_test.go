@@ -26,7 +26,7 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		from, to int32
 		given    func(f *fixture)
 		want     []string
-		// wantProblem is the result of the reconciliation.
+		// wantResult is the result of the reconciliation.
 		wantResult problem.Result
 	}{
 		"one pod needs none":            {from: 1, to: 1},

@@ -20,27 +20,26 @@ import (
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// probeWorkers is how many pods are probed at once, probeShare how many of one
-// namespace: pods that do not answer take their worker's time.
+// probeWorkers is the number of pods that are probed concurrently, probeShare the number per
+// namespace: pods that do not respond hold a worker.
 const (
 	probeWorkers = 40
 	probeShare   = 10
 )
 
-// websitePods are the pods of Websites, and what is observed of them.
+// websitePods are the pods of Websites, and the observations of their probes.
 type websitePods struct {
 	index    cache.Indexer
 	websites websitelisters.WebsiteLister
 	// prober is nil when commit observation is disabled.
 	prober *podprobe.Prober
 	queue  *queue.Queue
-	// omitAuthors leaves out who wrote the commits.
+	// omitAuthors leaves out the authors of commits.
 	omitAuthors bool
 	memory      *memory
 }
 
-// of returns the pods of a Website and what was observed of them, in the order
-// of their names.
+// of returns the pods of a Website with their observations, sorted by name.
 func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 	var pods []status.Pod
 	for _, pod := range p.labelled(website) {
@@ -65,8 +64,7 @@ func (p *websitePods) labelled(website metav1.Object) []*corev1.Pod {
 	return children.Indexed[*corev1.Pod](p.index, byWebsite, cache.MetaObjectToName(website).String())
 }
 
-// probe has a pod probed if it is one of a Website that exists. That its labels
-// name one is no proof.
+// probe probes a pod if its Website exists. Its labels alone prove nothing.
 func (p *websitePods) probe(pod *corev1.Pod) {
 	if p.prober == nil || !p.queue.Running.Load() {
 		return
@@ -78,19 +76,19 @@ func (p *websitePods) probe(pod *corev1.Pod) {
 		if p.exists(pod) {
 			return
 		}
-		// It was deleted meanwhile, and its event may have come before.
+		// The pod may have been deleted meanwhile, and its event handled before.
 	}
 	p.prober.Forget(pod.UID)
 }
 
-// exists reports whether the cache shows a pod.
+// exists reports whether the cache has a pod.
 func (p *websitePods) exists(pod *corev1.Pod) bool {
 	obj, exists, err := p.index.Get(pod)
 	current, ok := obj.(*corev1.Pod)
 	return err == nil && exists && ok && current.UID == pod.UID
 }
 
-// want has the pods of a Website do what it says.
+// want makes the pods of a Website follow its spec.
 func (p *websitePods) want(website *v1beta1.Website) {
 	if p.prober == nil || !p.queue.Running.Load() {
 		return
@@ -101,15 +99,15 @@ func (p *websitePods) want(website *v1beta1.Website) {
 	})
 }
 
-// unwant forgets what was wanted of the pods of a Website that is gone, or is being deleted.
+// unwant drops the desired state for the pods of a Website that is gone, or is being deleted.
 func (p *websitePods) unwant(website cache.ObjectName) {
 	if p.prober != nil {
 		p.prober.Want(website, nil)
 	}
 }
 
-// firstSeen returns when a ready pod of a Website was first seen to have the commit that it
-// serves now, or zero.
+// firstSeen returns the time of the first observation of the current commit at a ready pod of a
+// Website, or zero.
 func (p *websitePods) firstSeen(found *status.Input) time.Time {
 	for _, pod := range found.Pods {
 		if pod.Ready && p.prober != nil {
@@ -119,16 +117,16 @@ func (p *websitePods) firstSeen(found *status.Input) time.Time {
 	return time.Time{}
 }
 
-// urgency is how soon a Website is reconciled of whose pods something else is known: a client
-// may wait for what they serve.
+// urgency returns the priority of a Website whose pods have changed: a client may wait for their
+// commit.
 func (p *websitePods) urgency(key cache.ObjectName) queue.Priority {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
 	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit &&
 		website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != 0))
 }
 
-// probeAll has the pods probed that are there before their Website, such as those
-// of one that was deleted without them, and ends that when it is deleted.
+// probeAll probes pods that are older than their Website, such as orphans of a deleted one. It stops
+// the probes when the Website is deleted.
 func (p *websitePods) probeAll(website metav1.Object) {
 	if p.prober == nil {
 		return
@@ -138,8 +136,7 @@ func (p *websitePods) probeAll(website metav1.Object) {
 	}
 }
 
-// run probes pods until the context ends, and queues the Websites of those
-// of which something else is known than before.
+// run probes pods until the context ends, and queues the Websites whose observed pods have changed.
 func (p *websitePods) run(ctx context.Context) {
 	for _, obj := range p.index.List() {
 		if pod, ok := obj.(*corev1.Pod); ok {

@@ -72,7 +72,7 @@ func TestPodEvents(t *testing.T) {
 	}
 }
 
-// strangers are pods with the labels of ours that do not belong to testName.
+// strangers are pods with the labels of testName that do not belong to it.
 var strangers = map[string]func(*corev1.Pod){
 	"without-owner":         func(p *corev1.Pod) { p.OwnerReferences = nil },
 	"not-controlled":        func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
@@ -83,7 +83,7 @@ var strangers = map[string]func(*corev1.Pod){
 	"of-another-namespace":  func(p *corev1.Pod) { p.Namespace = "other" },
 }
 
-// TestOnlyOwnPodsCount: labels are no proof.
+// TestOnlyOwnPodsCount: labels alone do not make a pod one of the Website.
 func TestOnlyOwnPodsCount(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(newPod())

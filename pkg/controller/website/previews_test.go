@@ -29,14 +29,13 @@ func withPreviews(w *v1beta1.Website) {
 	w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 3, Domain: "previews.example.com"}
 }
 
-// preview runs the step that makes previews of these branches, or of unknown ones, and returns
-// the condition.
+// preview reconciles the previews of these branches, or of unknown ones, and returns the condition.
 func (f *fixture) preview(branches []string) (*metav1.Condition, *problem.Problem) {
 	f.Helper()
 	return f.previewAt(testNow, branches)
 }
 
-// previewAt runs the step at a time.
+// previewAt reconciles the previews at a given time.
 func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition, *problem.Problem) {
 	f.Helper()
 	f.refreshWebsites()
@@ -62,7 +61,7 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 	return meta.FindStatusCondition(computed.Conditions, v1beta1.WebsitePreviewsReady), p
 }
 
-// websiteNames returns the names of the other Websites, after what was deleted is uncached.
+// websiteNames returns the names of the other Websites, and removes deleted ones from the cache.
 func (f *fixture) websiteNames() string {
 	f.Helper()
 	list, err := f.websites.WebsiteV1beta1().Websites(testNamespace).List(f.Context(), metav1.ListOptions{})
@@ -117,7 +116,7 @@ func TestPreviews(t *testing.T) {
 	if owner == nil || owner.UID != "uid-of-kubia" || preview.Labels[api.LabelPreviewOf] != testName {
 		t.Errorf("the preview belongs to %+v, labels %v", owner, preview.Labels)
 	}
-	// What is not known is not gone, and one that is gone is removed.
+	// Branches of unknown state are kept; the preview of a deleted branch is removed.
 	condition, _ = f.preview(nil)
 	if got := f.websiteNames(); got != "kubia-feature-a kubia-next" ||
 		condition.Reason != v1beta1.WebsiteReasonBranchesUnknown {
@@ -144,7 +143,7 @@ func TestPreviews(t *testing.T) {
 	}
 }
 
-// TestEditsOfPreviews: the controller owns all but what rollback and sync write.
+// TestEditsOfPreviews: the controller owns all fields except those that rollback and sync write.
 func TestEditsOfPreviews(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"next"})
@@ -162,8 +161,8 @@ func TestEditsOfPreviews(t *testing.T) {
 	}
 }
 
-// TestOthersAreNoPreviews: Websites without the label of a preview are left alone, even with managed fields in the name
-// of the controller, which any client can write, and do not delay the others.
+// TestOthersAreNoPreviews: Websites without the label of a preview are left alone, even with managed
+// fields in the name of the controller, which any client can write, and do not delay the others.
 func TestOthersAreNoPreviews(t *testing.T) {
 	owned := newWebsite(withName("owned"), func(w *v1beta1.Website) {
 		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website",
@@ -199,8 +198,8 @@ func TestOthersAreNoPreviews(t *testing.T) {
 	}
 }
 
-// TestRestoredPreview: a backup tool creates Websites again, with their labels, but without owner references, managed
-// fields and the former UIDs.
+// TestRestoredPreview: a backup tool creates Websites again, with their labels, but without owner
+// references, managed fields and the former UIDs.
 func TestRestoredPreview(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"next"})
@@ -217,7 +216,8 @@ func TestRestoredPreview(t *testing.T) {
 	}
 }
 
-// TestPreviewsOfAnotherNamespace: a Website can have the UID of an owner that is in another namespace.
+// TestPreviewsOfAnotherNamespace: a Website can have an owner reference with the UID of a Website in
+// another namespace.
 func TestPreviewsOfAnotherNamespace(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"d"})
@@ -238,7 +238,8 @@ func TestPreviewsOfAnotherNamespace(t *testing.T) {
 	}
 }
 
-// TestPreviewsOfLetters: branches of other scripts have previews of their own, with names that Kubernetes takes.
+// TestPreviewsOfLetters: branches in other scripts have previews of their own, with names that are
+// valid in Kubernetes.
 func TestPreviewsOfLetters(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	_, p := f.preview([]string{"zweig/ä", "zweig/ö", "日本"})
@@ -256,7 +257,7 @@ func TestPreviewsOfLetters(t *testing.T) {
 	}
 }
 
-// TestPreviewThatGoes: while branches are unknown, a preview that is about to go is not reported as one.
+// TestPreviewThatGoes: while branches are unknown, a preview that is being deleted is not reported.
 func TestPreviewThatGoes(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"next"})
@@ -271,7 +272,7 @@ func TestPreviewThatGoes(t *testing.T) {
 	}
 }
 
-// TestQuotaOfPreviews: a quota is for all of them, so that one request is enough to find out.
+// TestQuotaOfPreviews: a quota applies to all previews, so one request is enough to detect it.
 func TestQuotaOfPreviews(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"a"})
@@ -301,7 +302,7 @@ func TestPreviewsBeyondTheMaximum(t *testing.T) {
 	}
 }
 
-// TestPreviewsGetOld: by the clock alone.
+// TestPreviewsGetOld: previews become too old without an event.
 func TestPreviewsGetOld(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews, func(w *v1beta1.Website) {
 		w.Spec.Previews.TTLSeconds = ptr.To[int32](3600)
@@ -319,8 +320,8 @@ func TestPreviewsGetOld(t *testing.T) {
 	}
 }
 
-// TestPreviewsOutliveAClockThatIsAhead: for a moment. What was found at the reconciliation
-// before is remembered.
+// TestPreviewsOutliveAClockThatIsAhead: a clock that is ahead for a moment removes no preview,
+// because the result of the previous reconciliation is remembered.
 func TestPreviewsOutliveAClockThatIsAhead(t *testing.T) {
 	f := newFixture(
 		t, newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Previews.TTLSeconds = ptr.To[int32](3600) }),

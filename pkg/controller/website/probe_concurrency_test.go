@@ -12,8 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
-// slowPods count the requests that they have not answered, which is all of them
-// before they are released.
+// slowPods count the requests that they have not answered. They answer none before they are released.
 type slowPods struct {
 	servingPods
 	release chan struct{}
@@ -45,8 +44,8 @@ func (p *slowPods) counts() (inFlight, most int) {
 	return p.inFlight, p.most
 }
 
-// TestPodsProbedAtOnce: as many of a namespace as documented, although there are more and none of
-// them answers.
+// TestPodsProbedAtOnce: the documented number of pods in a namespace is probed concurrently, although
+// there are more and none of them responds.
 func TestPodsProbedAtOnce(t *testing.T) {
 	const documented = 10
 	slow := &slowPods{servingPods: servingPods{commitA}, release: make(chan struct{})}

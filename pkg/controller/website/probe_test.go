@@ -53,7 +53,7 @@ func (p *countingPods) of(pod *corev1.Pod) int {
 	return p.requests[pod.Namespace+"/"+pod.Name]
 }
 
-// TestWhichPodsAreProbed: only those of Websites that exist.
+// TestWhichPodsAreProbed: only pods of existing Websites are probed.
 func TestWhichPodsAreProbed(t *testing.T) {
 	pods := &countingPods{servingPods: servingPods{commitA}, requests: map[string]int{}}
 	f := newFixture(t, newWebsite()).probing(pods)
@@ -77,7 +77,7 @@ func TestWhichPodsAreProbed(t *testing.T) {
 		t.Errorf("the pod of a Website that is gone got %d requests", n)
 	}
 
-	// And no longer once the Website is deleted.
+	// They are no longer probed once the Website is deleted.
 	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), testName,
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -111,8 +111,8 @@ func TestDeletedWhileProbingStarts(t *testing.T) {
 	}
 }
 
-// TestPodsBeforeTheirWebsite: pods that a deletion has orphaned are probed again
-// once the Website is created again, although nothing happens to the pod.
+// TestPodsBeforeTheirWebsite: pods that a deletion has orphaned are probed again once the Website is
+// created again, without an event of the pod.
 func TestPodsBeforeTheirWebsite(t *testing.T) {
 	f := newFixture(t).probing(servingPods{commitA})
 	f.store(newPod())

@@ -18,14 +18,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// watchedRollout is a Website whose Deployment comes up while a test sets the clock. It is
-// reconciled when something has changed and when the controller asks for it.
+// watchedRollout is a Website whose Deployment rolls out while a test sets the clock. It is
+// reconciled after a change and when the controller requests it.
 type watchedRollout struct {
 	*fixture
 	clock *testingclock.FakeClock
 	alarm *alarm
-	// pods is how the Deployment stands, by the time since the last change of the
-	// spec.
+	// pods returns the status of the Deployment, by the time since the last change of the spec.
 	pods func(since time.Duration) appsv1.DeploymentStatus
 	from time.Time
 	// written are the writes of the status.
@@ -34,16 +33,15 @@ type watchedRollout struct {
 
 type statusWrite struct {
 	at time.Time
-	// becomesReady is true when the write reports that the Website is ready, or is
-	// no longer.
+	// becomesReady is true when the write changes Ready.
 	becomesReady bool
 }
 
-// alarm is a queue that records when the controller wants to reconcile again.
+// alarm is a queue that records the next requested reconciliation.
 type alarm struct {
 	workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	clock *testingclock.FakeClock
-	// at is zero while the controller waits for nothing.
+	// at is zero without a requested reconciliation.
 	at time.Time
 }
 
@@ -78,8 +76,8 @@ func (r *watchedRollout) scale(replicas int32, pods func(time.Duration) appsv1.D
 	r.pods, r.from, r.alarm.at = pods, r.clock.Now(), r.clock.Now()
 }
 
-// run plays until the status is as wanted, or the time is over, and returns how
-// long that took and how often the status was written.
+// run plays until the status is as expected, or a time limit, and returns the elapsed time and the
+// number of status writes.
 func (r *watchedRollout) run(limit time.Duration, until func(*v1beta1.WebsiteStatus) bool) (time.Duration, int) {
 	r.Helper()
 	const tick = 100 * time.Millisecond
@@ -105,8 +103,7 @@ func (r *watchedRollout) run(limit time.Duration, until func(*v1beta1.WebsiteSta
 	return r.clock.Since(begin), writes
 }
 
-// deploy does the work of the Deployment's controller, which the controller under
-// test sees.
+// deploy updates the status of the Deployment like the Deployment controller.
 func (r *watchedRollout) deploy() {
 	r.Helper()
 	status := r.pods(r.clock.Since(r.from))
@@ -118,7 +115,7 @@ func (r *watchedRollout) deploy() {
 	}
 }
 
-// look reconciles once. What that wrote is seen, and reconciled again, at once.
+// look reconciles once. Its writes are in the cache, and cause another reconciliation, immediately.
 func (r *watchedRollout) look() {
 	r.Helper()
 	before, wasReady := len(r.writes()), isReadyStatus(&r.website(testName).Status)
@@ -144,8 +141,7 @@ func isReadyStatus(status *v1beta1.WebsiteStatus) bool {
 
 func never(*v1beta1.WebsiteStatus) bool { return false }
 
-// upTo has pods of a new Deployment become ready one after the other until there
-// are so many.
+// upTo makes pods of a new Deployment ready one after the other, up to a number.
 func upTo(wanted, most int32, first, apart time.Duration) func(time.Duration) appsv1.DeploymentStatus {
 	return func(since time.Duration) appsv1.DeploymentStatus {
 		ready := int32(0)
@@ -200,7 +196,7 @@ func TestProgressIsVisible(t *testing.T) {
 	}
 }
 
-// TestStuckRolloutIsSeen: a rollout that goes no further says how far it has come.
+// TestStuckRolloutIsSeen: a rollout without progress reports its number of ready pods.
 func TestStuckRolloutIsSeen(t *testing.T) {
 	const first, apart = 3 * time.Second, 2 * time.Second
 	r := newRollout(t, 10, upTo(10, 3, first, apart))
@@ -213,7 +209,8 @@ func TestStuckRolloutIsSeen(t *testing.T) {
 	}
 }
 
-// TestCauseOfARolloutIsSeen: why a rollout goes no further is reported as soon.
+// TestCauseOfARolloutIsSeen: the reason why a rollout makes no progress is reported within two
+// seconds as well.
 func TestCauseOfARolloutIsSeen(t *testing.T) {
 	r := newRollout(t, 10, upTo(10, 3, 3*time.Second, 2*time.Second))
 	r.run(20*time.Second, never)
@@ -236,9 +233,9 @@ func TestCauseOfARolloutIsSeen(t *testing.T) {
 	}
 }
 
-// TestScalingUpIsSeen: while pods are added, a Website stays Ready and is
-// Reconciling; the pods are counted soon after they exist, since an autoscaler reads
-// status.replicas. No status write is urgent.
+// TestScalingUpIsSeen: while pods are added, a Website stays Ready and is Reconciling; the pods are
+// counted soon after their creation, since an autoscaler reads status.replicas. No status write is
+// urgent.
 func TestScalingUpIsSeen(t *testing.T) {
 	r := newRollout(t, 3, upTo(3, 3, 0, time.Nanosecond))
 	r.run(time.Minute, never)

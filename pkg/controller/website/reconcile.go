@@ -21,9 +21,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// reconciler brings Websites and their children together.
+// reconciler reconciles Websites and their children.
 type reconciler struct {
-	// websites shows what was written last; websiteIndex finds claimants.
+	// websites includes the last writes; websiteIndex finds claimants.
 	websites     cache.MutationCache
 	websiteIndex cache.Indexer
 
@@ -33,7 +33,7 @@ type reconciler struct {
 	pods     *websitePods
 	keys     *agentkeys.Keys
 
-	// routes is nil where hosts are not routed.
+	// routes is nil if hosts are not routed.
 	routes   *routes.Routes
 	previews *previews.Previews
 
@@ -46,8 +46,8 @@ type reconciler struct {
 	clock    clock.PassiveClock
 }
 
-// reconcile brings the children of a Website to what they should be and reports
-// what it has found. The problems that it returns decide when it is called again.
+// reconcile brings the children of a Website to their desired state and reports the result. The
+// returned problems determine the next reconciliation.
 func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*problem.Problem {
 	website := r.website(key)
 	if website == nil || !website.DeletionTimestamp.IsZero() {
@@ -93,7 +93,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	return problems
 }
 
-// forget drops what is known of a Website that is gone, or is being deleted.
+// forget drops the state of a Website that is gone, or is being deleted.
 func (r *reconciler) forget(key cache.ObjectName) {
 	r.memory.forget(key)
 	r.rollouts.Forget(key)
@@ -101,9 +101,8 @@ func (r *reconciler) forget(key cache.ObjectName) {
 	r.routes.Forget(key)
 }
 
-// reconcileChildren returns what it has found or made, for the status: nil when it
-// is not known whether there is a Deployment. What the children are to be is valid only
-// without problems.
+// reconcileChildren returns the observed and written state, for the status: nil when it is unknown
+// whether there is a Deployment. The desired children are only valid without problems.
 func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, desiredChildren,
 	[]*problem.Problem) {
 	found, desired, p := r.claim(ctx, website)
@@ -128,8 +127,8 @@ func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Web
 	}
 	found.PodSelector = workload.ServingPodSelector(website, found.Deployment, r.takeover.ServingPods(found))
 
-	// A Service is of no use without pods, but one that is missing in front of
-	// pods is recreated whatever else is wrong.
+	// A Service without pods is useless, but a missing one in front of pods is recreated despite
+	// other problems.
 	if found.Service, p = r.ensureService(ctx, found, desired); p != nil {
 		found.ServiceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
 		found.ServiceMissing = !r.children.Services.Holds(website, resources.ServiceName(website))
@@ -159,8 +158,9 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 	return r.previews.Reconcile(ctx, found, &r.memory.of(found.Website).previewsTooOld)
 }
 
-// joinTaken has one problem name all children whose names are taken. The first of them keeps the others from being
-// written, so that a user would learn of the next only after having freed a name.
+// joinTaken merges the problems of all children whose names are taken into one. The first of them
+// blocks the writes of the others, so that a user would see the next one only after having freed a
+// name.
 func (r *reconciler) joinTaken(
 	ctx context.Context, website *v1beta1.Website, problems []*problem.Problem,
 ) []*problem.Problem {
@@ -179,8 +179,8 @@ func (r *reconciler) joinTaken(
 	return slices.Insert(others, 0, problem.JoinTaken(taken))
 }
 
-// website returns a Website as the cache shows it, or as it was last written when
-// that is newer; nil when there is none.
+// website returns a Website from the cache, or as last written when that is newer; nil when there is
+// none.
 func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 	obj, exists, err := r.websites.GetByKey(key.String())
 	if website, ok := obj.(*v1beta1.Website); err == nil && exists && ok {
@@ -189,9 +189,9 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 	return nil
 }
 
-// prepareDeploys adds what is remembered to what was found of a Website, has its pods do what
-// is wanted, and has it reconciled again when its next request to sync can be started. With problems,
-// the pods may be those of an earlier spec.
+// prepareDeploys adds the remembered state to the observed state of a Website, sets the desired state
+// of its pods, and queues it for the start of its next request to sync. With problems, the pods may
+// still have an earlier spec.
 func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Problem) {
 	if found == nil {
 		return
@@ -206,7 +206,8 @@ func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Pro
 	}
 	r.pods.want(website)
 	if status.IsSyncPending(website.Status.Sync) {
-		// At the time by which it could not start: a moment later it may, and nothing else would tell.
+		// The delay counts from found.Now, when the request could not start: by now it may, and no
+		// event would follow.
 		if wait := deploys.UntilStart(found.Now); wait > 0 {
 			r.statuses.queue.AddAfter(cache.MetaObjectToName(website), wait)
 		}

@@ -30,19 +30,19 @@ func TestReconcile(t *testing.T) {
 	for name, test := range map[string]struct {
 		// site is the Website; nil is newWebsite().
 		website *v1beta1.Website
-		// converged starts with the children of newWebsite() in place.
+		// converged starts with the children of newWebsite().
 		converged bool
 		// given changes the API server before the caches are synced, stale
 		// afterwards.
 		given, stale func(f *fixture)
-		// refused is true when the API server refuses what the stale cache led to.
-		// All that is wanted is then of the next reconciliation.
+		// refused is true when the API server rejects a write from the stale cache. All expectations
+		// are then for the next reconciliation.
 		refused bool
 
 		wantWrites []string
 		// wantEvents are prefixes.
 		wantEvents []string
-		// wantQuiet asks for no request of any kind.
+		// wantQuiet expects no request of any kind.
 		wantQuiet bool
 		then      func(f *fixture)
 	}{
@@ -51,7 +51,7 @@ func TestReconcile(t *testing.T) {
 				"create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment},
 			then: func(f *fixture) {
-				// Of what cannot exist yet, only the name that is claimed is looked up.
+				// A new Website can have no child yet, so only the claimed name is looked up.
 				want := []string{"get deployments", "patch configmaps", "patch deployments", "patch services", "update websites"}
 				if got := f.requests(); !slices.Equal(got, want) {
 					f.Errorf("requests %q, want %q", got, want)
@@ -258,7 +258,7 @@ func TestReconcile(t *testing.T) {
 			website:   newWebsite(withReplicas(2)),
 			converged: true,
 			stale: func(f *fixture) {
-				// The reconciliation before this one wrote, and its event has not come.
+				// The previous reconciliation wrote, and its event is still missing.
 				if problems := f.reconcile(testKey); len(problems) > 0 {
 					f.Fatal(problems)
 				}
@@ -321,7 +321,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"service name taken": {
 			given: func(f *fixture) { f.store(foreignService()) },
-			// The API server refuses the last.
+			// The API server rejects the last write.
 			wantWrites: []string{"create ConfigMap " + testConfigMap, "create Deployment kubia-website",
 				"create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment,
@@ -329,7 +329,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"configuration name taken: no pods run with it": {
 			given: func(f *fixture) { f.store(foreignConfigMap()) },
-			// The API server refuses it.
+			// The API server rejects it.
 			wantWrites: []string{"create ConfigMap " + testConfigMap},
 			wantEvents: []string{`Warning NameTaken ConfigMap "` + testConfigMap + `" exists already and has no owner`},
 		},
@@ -421,8 +421,7 @@ func TestReconcile(t *testing.T) {
 				test.then(f)
 			}
 
-			// Whatever happened, a second reconciliation with fresh caches has
-			// nothing left to do.
+			// A second reconciliation with fresh caches always has nothing left to do.
 			f.refreshWebsites()
 			f.syncCaches()
 			f.forgetHistory()

@@ -23,29 +23,27 @@ import (
 )
 
 const (
-	// statusDelay is how long a changed status waits for more changes: a
-	// Deployment that rolls out changes many times a second. So a status is
-	// written at most that often, and a change is seen that soon. That a website
-	// becomes ready, or is no longer, has another commit, or has answered a request to
-	// sync, does not wait.
+	// statusDelay is how long a changed status waits for more changes: a Deployment that rolls out
+	// changes many times a second. So a status is written at most that often, and a change is visible
+	// that soon. Changes of Ready, of the commit, and of completed requests to sync do not wait.
 	statusDelay = time.Second
-	// commitInterval is the average interval of the writes because of another commit, at
-	// least, and commitBurst how many of them there may be at once: pods can say what they like.
+	// commitInterval is the minimum average interval of the writes because of another commit, and
+	// commitBurst the burst: pods can report any commit.
 	commitInterval = 5 * time.Second
 	commitBurst    = 10
 )
 
-// statusReporter reports on Websites by their status.
+// statusReporter writes the status of Websites.
 type statusReporter struct {
 	client websiteclient.WebsitesGetter
-	// cache remembers what was written.
+	// cache includes the last writes.
 	cache  cache.MutationCache
 	queue  *queue.Queue
 	tracer tracer
 	memory *memory
-	// delay is statusDelay, or what a test waits instead.
+	// delay is statusDelay, or less in tests.
 	delay time.Duration
-	// written is called with what a Website was before a write, and is after it.
+	// written is called with a Website before and after a write.
 	written func(before, after *v1beta1.Website)
 }
 
@@ -57,8 +55,8 @@ func newStatusReporter(client websiteclient.WebsitesGetter, written cache.Mutati
 	}
 }
 
-// report is the last step of a reconciliation, which found this, or nil when it is
-// not known whether there is a Deployment, and had these problems.
+// report is the last step of a reconciliation. found is the observed state, or nil when it is unknown
+// whether there is a Deployment.
 func (r *statusReporter) report(ctx context.Context, found *status.Input,
 	problems []*problem.Problem) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepStatus)
@@ -81,10 +79,9 @@ func (r *statusReporter) report(ctx context.Context, found *status.Input,
 	return r.write(ctx, in.Website, computed, in.Now)
 }
 
-// reportable returns the problem to report, if any. The problems are in the order
-// of the steps, and what fails first keeps the others from working. It reports
-// false when it is not known whether the children follow the spec, after an error
-// that may be over with the next try.
+// reportable returns the problem to report, if any. The problems are in the order of the steps, and
+// the first failure blocks the others. It reports false when it is unknown whether the children match
+// the spec, after an error that the next try may resolve.
 func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bool) {
 	unknown := false
 	for _, p := range problems {
@@ -104,9 +101,8 @@ func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bo
 	return nil, false
 }
 
-// write writes the status of a Website when it differs from what is there
-// and is due. The write carries the resource version of the object that the status
-// was computed from, so it cannot undo a newer one.
+// write writes the status of a Website when it has changed and is due. The write carries the resource
+// version of the object from which the status was computed, so it cannot undo a newer one.
 func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus,
 	now time.Time) *problem.Problem {
 	key := cache.MetaObjectToName(website)
@@ -120,7 +116,7 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		return nil
 	}
 	update := website.DeepCopy()
-	// Of previews there is a digest in memory.
+	// Previews have only a digest of them in memory.
 	update.ManagedFields = nil
 	update.SetSelfLink("")
 	update.Status = current
@@ -135,13 +131,13 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)
 		known.statusWritten(&website.Status, &current, now)
-		// The times in it are precise, those that were written whole seconds.
+		// The times in it are precise, the written ones whole seconds.
 		r.written(website, update)
 		return nil
 	}
 }
 
-// statusWritten ends the wait of a Website whose status was written.
+// statusWritten ends the delay of a status after its write.
 func (k *remembered) statusWritten(before, after *v1beta1.WebsiteStatus, now time.Time) {
 	k.statusChanged = time.Time{}
 	if !hasAnotherCommit(before, after) {
@@ -153,8 +149,8 @@ func (k *remembered) statusWritten(before, after *v1beta1.WebsiteStatus, now tim
 	k.commits.AllowN(now, 1)
 }
 
-// statusDue reports whether a status has changed, and how long it has to wait for more changes, at most the delay,
-// before it is written.
+// statusDue reports whether a status has changed, and how long its write waits for more changes, at
+// most the delay.
 func (k *remembered) statusDue(reported, current *v1beta1.WebsiteStatus, now time.Time,
 	delay time.Duration) (changed bool, wait time.Duration) {
 	if apiequality.Semantic.DeepEqual(reported, current) {
@@ -173,8 +169,8 @@ func (k *remembered) statusDue(reported, current *v1beta1.WebsiteStatus, now tim
 	return true, max(0, delay-now.Sub(k.statusChanged))
 }
 
-// hasAnotherCommit reports whether the commit of a Website has changed. That its pods serve
-// different ones is over soon.
+// hasAnotherCommit reports whether the commit of a Website has changed. It ignores pods that serve
+// different commits, because that is over soon.
 func hasAnotherCommit(before, after *v1beta1.WebsiteStatus) bool {
 	return after.Commit != "" && after.Commit != before.Commit
 }
@@ -183,10 +179,9 @@ func isReady(status *v1beta1.WebsiteStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
 }
 
-// statusWritten has the pods told of a request to sync that is started now, and reports what
-// is published.
+// statusWritten passes a started request to sync to the pods, and reports published commits.
 func (r *reconciler) statusWritten(before, after *v1beta1.Website) {
-	// One that no pod can be requested to do is completed in the same write, and counts as well.
+	// A request that no pod can perform is completed in the same write, and counts as well.
 	deploys := r.memory.observe(after)
 	if status.IsSyncPending(before.Status.Sync) && !status.IsSyncPending(after.Status.Sync) {
 		deploys.Started(r.clock.Now())

@@ -28,8 +28,8 @@ func readyStatus(ready bool, available int32) *v1beta1.WebsiteStatus {
 		Conditions: []metav1.Condition{{Type: "Ready", Status: status}}}
 }
 
-// TestReportable: a retry that may succeed is nothing to report, and leaves open what
-// is; an error that lasts is reported when nothing better is known.
+// TestReportable: an error that a retry may resolve is not reported, and leaves the status open; a
+// persistent error is reported unless there is a better reason.
 func TestReportable(t *testing.T) {
 	conflict := problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), testName, errors.New("changed")))
 	broken, taken := problem.Classify(errBroken), problem.NameTaken("x", false, "taken")
@@ -101,7 +101,7 @@ func TestStatusWritesAreDue(t *testing.T) {
 		}
 	}
 
-	// The wait begins with the first change and does not start again with others.
+	// The delay begins with the first change and does not restart with others.
 	w := &remembered{}
 	reported := readyStatus(true, 1)
 	due(w, reported, readyStatus(true, 2), testNow)
@@ -111,15 +111,15 @@ func TestStatusWritesAreDue(t *testing.T) {
 	if got := due(w, reported, readyStatus(true, 4), testNow.Add(2*statusDelay)); got != 0 {
 		t.Errorf("after the delay it is due in %v", got)
 	}
-	// It went back to what was reported: the next change waits again.
+	// The status changed back to the reported one: the next change waits again.
 	due(w, reported, readyStatus(true, 1), testNow.Add(2*statusDelay))
 	if got := due(w, reported, readyStatus(true, 2), testNow.Add(3*statusDelay)); got != statusDelay {
 		t.Errorf("a later change is due in %v", got)
 	}
 }
 
-// TestCreatingCostsOneStatusWrite plays how a Deployment reports while it comes
-// up, every tenth of a second another count.
+// TestCreatingCostsOneStatusWrite plays the status of a starting Deployment, with another count every
+// tenth of a second.
 func TestCreatingCostsOneStatusWrite(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
 	f := newFixtureAt(t, clock, newWebsite(withReplicas(3)))
@@ -160,8 +160,8 @@ func TestCreatingCostsOneStatusWrite(t *testing.T) {
 	}
 }
 
-// TestCommitsAreWrittenAtARate: pods that say another commit each second cost few writes, none of
-// another Website waits for them, and what they say last is written.
+// TestCommitsAreWrittenAtARate: pods that report another commit each second cause few writes, do not
+// delay those for other Websites, and their last commit is written.
 func TestCommitsAreWrittenAtARate(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
 	f := newFixtureAt(t, clock, newWebsite(), newWebsite(withName("other")))
@@ -209,8 +209,8 @@ func TestCommitsAreWrittenAtARate(t *testing.T) {
 	}
 }
 
-// TestHostsDeadlineIsReported: a Website is reconciled, also by a later controller, when the deadline has passed that
-// a user has to have its hosts routed.
+// TestHostsDeadlineIsReported: a Website is reconciled, also by a later controller, when the deadline
+// for the routing of its hosts has passed.
 func TestHostsDeadlineIsReported(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
 	website := newWebsite(func(w *v1beta1.Website) {
@@ -258,7 +258,8 @@ func TestHostsDeadlineIsReported(t *testing.T) {
 	}
 }
 
-// TestMemoryGoesWithTheWebsite: nothing is remembered of a Website that is gone, nor for another one of its name.
+// TestMemoryGoesWithTheWebsite: a deleted Website leaves no state, which another one of its name
+// could get.
 func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.reconcile(testKey)

@@ -16,8 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 )
 
-// upgrade is a controller with other images than before over two Websites, that may roll
-// out one at a time.
+// upgrade is a controller with new images and two Websites, which may roll out one at a time.
 type upgrade struct {
 	*fixture
 	older, younger *v1beta1.Website
@@ -61,7 +60,7 @@ func (u *upgrade) complete(website *v1beta1.Website) {
 	u.syncCaches()
 }
 
-// reconcileAndSee reconciles a Website, and shows the caches what came of it.
+// reconcileAndSee reconciles a Website, and updates the caches.
 func (u *upgrade) reconcileAndSee(website *v1beta1.Website) {
 	u.Helper()
 	if problems := u.reconcile(keyOf(website)); len(problems) > 0 {
@@ -136,7 +135,8 @@ func TestRolloutsOfAnUpgradeAreLimited(t *testing.T) {
 	}
 }
 
-// TestWaitingWebsiteIsReconciled has everything done to a Website that waits, but its pods.
+// TestWaitingWebsiteIsReconciled makes all changes to a waiting Website except the replacement of its
+// pods.
 func TestWaitingWebsiteIsReconciled(t *testing.T) {
 	u := newUpgrade(t)
 	u.reconcileAndSee(u.older)
@@ -190,7 +190,8 @@ func TestRolloutsInProgressAreKnownAtTheStart(t *testing.T) {
 	}
 }
 
-// TestProgressDeadline: another client cannot raise it, nor set what makes the API server reject it.
+// TestProgressDeadline: another client can neither raise it nor set a minReadySeconds with which the
+// API server rejects it.
 func TestProgressDeadline(t *testing.T) {
 	for name, test := range map[string]struct{ deadline, ready, wantReady int32 }{
 		"raised":                     {deadline: math.MaxInt32},

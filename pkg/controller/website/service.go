@@ -41,7 +41,7 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
 		return nil, p
 	}
 	if current != nil {
-		// It is returned, because it serves until it is gone.
+		// The Service is returned, because it serves until it is gone.
 		if p := services.BeingDeleted(current); p != nil {
 			return current, p
 		}
@@ -59,8 +59,8 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
 	return service, nil
 }
 
-// ensurePodDisruptionBudget keeps the PodDisruptionBudget of a Website with
-// several pods, and removes that of one that has no longer several.
+// ensurePodDisruptionBudget applies the PodDisruptionBudget of a Website with several pods, and
+// deletes it from a Website with a single one.
 func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *status.Input,
 	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
@@ -87,9 +87,9 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 	return p
 }
 
-// restoreService creates the Service with the node port that it had, or with any
-// when that one is taken. The next apply leaves the port out and so gives up its
-// ownership: the API server keeps the value, and other clients may change it.
+// restoreService creates the Service with its former node port, or with any if that port is taken.
+// The next apply leaves the port out and so gives up its ownership: the API server keeps the value,
+// and other clients may change it.
 func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*corev1.Service,
 	*problem.Problem) {
 	build := func() *corev1ac.ServiceApplyConfiguration {
@@ -117,9 +117,9 @@ func (r *reconciler) restoreService(ctx context.Context, found *status.Input, po
 	return service, nil
 }
 
-// waitForPort has a Website reconciled again whose node port is refused, and reports false once
-// the API server must have released it. No worker waits, because any tenant can take the port of
-// a Service and delete that.
+// waitForPort queues a Website whose node port is rejected, and reports false once the API server
+// must have released it. No worker waits, because any tenant can take the port of a Service and
+// delete that.
 func (r *reconciler) waitForPort(website *v1beta1.Website) bool {
 	now, known := r.clock.Now(), r.memory.of(website)
 	if known.portRefused.IsZero() {
@@ -129,7 +129,8 @@ func (r *reconciler) waitForPort(website *v1beta1.Website) bool {
 	if refused >= portRelease {
 		return false
 	}
-	// Beside the backoff, which other problems of the Website may have made longer.
+	// This delay is independent of the backoff, which other problems of the Website may have
+	// increased.
 	r.statuses.queue.AddAfter(cache.MetaObjectToName(website), portRetry+refused)
 	return true
 }

@@ -21,14 +21,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// TestNodePortOfDeletedService: the Service is created with the node port that the
-// status has, and without it if the API server still rejects that after some seconds.
+// TestNodePortOfDeletedService: the Service is created with the node port in the status, and without
+// it if the API server still rejects that after some seconds.
 func TestNodePortOfDeletedService(t *testing.T) {
 	for name, test := range map[string]struct {
 		service v1beta1.WebsiteService
 		// rejected is the API server's message about the node port.
 		rejected string
-		// want are the node ports in the applies of the Service, in their order.
+		// want are the node ports in the applies of the Service, in order.
 		want      []string
 		wantEvent bool
 	}{
@@ -85,8 +85,7 @@ func TestNodePortOfDeletedService(t *testing.T) {
 	}
 }
 
-// refusePort makes the API server say that node ports are taken, until the function that it
-// returns is called.
+// refusePort makes the API server report node ports as taken, until the returned function is called.
 func refusePort(f *fixture) (release func()) {
 	isFree := false
 	f.kube.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -100,8 +99,8 @@ func refusePort(f *fixture) (release func()) {
 	return func() { isFree = true }
 }
 
-// TestNodePortIsReleasedLate: a node port that is refused at first is tried again soon, however
-// long the Website has to wait for something else, and nothing is reported meanwhile.
+// TestNodePortIsReleasedLate: a node port that is rejected at first is tried again soon, with any
+// backoff of the Website, and nothing is reported meanwhile.
 func TestNodePortIsReleasedLate(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
 	f := newFixtureAt(t, clock, newWebsite(func(website *v1beta1.Website) { website.Status.NodePort = 32535 }))
@@ -135,8 +134,7 @@ func TestNodePortIsReleasedLate(t *testing.T) {
 	checkNoPortRefused(t, f)
 }
 
-// TestRefusedNodePortIsForgotten: a Website leaves nothing behind, and its next Service is given
-// as much time.
+// TestRefusedNodePortIsForgotten: a Website leaves no state, and its next Service gets the same time.
 func TestRefusedNodePortIsForgotten(t *testing.T) {
 	for name, end := range map[string]func(*fixture, *v1beta1.Website){
 		"the Website is gone": func(f *fixture, website *v1beta1.Website) { f.uncacheWebsite(website) },

@@ -22,8 +22,8 @@ func suspendOn(commit string) func(*v1beta1.Website) {
 	}
 }
 
-// TestSuspendedWebsiteStays lets everything happen to a suspended Website that must not
-// make it move on. No pod is replaced.
+// TestSuspendedWebsiteStays makes all changes to a suspended Website that must not update its site.
+// No pod is replaced.
 func TestSuspendedWebsiteStays(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(newWebsite())
@@ -58,7 +58,7 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 	change("when it is resumed", "")
 }
 
-// agentPin returns what the ConfigMap of the agents has them serve.
+// agentPin returns the pin in the ConfigMap of the agents.
 func (f *fixture) agentPin() string {
 	f.Helper()
 	obj, err := f.tracker.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace,
@@ -76,8 +76,7 @@ func (f *fixture) agentPin() string {
 	return pin.Commit
 }
 
-// setStatusCommit stores a status that says only which commit is served, or
-// nothing.
+// setStatusCommit stores a status with only the served commit, or none.
 func (f *fixture) setStatusCommit(commit string) {
 	f.Helper()
 	website := f.website(testName)

@@ -15,9 +15,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over afterwards, and until
-// then the status says what is waited for, as that can be for ever. Pods of another Deployment with the same
-// selector do not count.
+// TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over
+// afterwards. Until then the status has the reason of the wait, which may never end. Pods of another
+// Deployment with the same selector do not count.
 func TestFormerPodsOfTwoRevisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		deployments []string
@@ -54,8 +54,8 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 	}
 }
 
-// TestFormerPodsUntilTheyAreReplaced: as long as the Service leads to pods of the controller before this one, their
-// nodes are those of the status, whatever became of earlier writes of it. The Service is left as it is.
+// TestFormerPodsUntilTheyAreReplaced: as long as the Service selects pods of the original controller,
+// the status has their nodes, even if earlier writes of it failed. The Service is left as it is.
 func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(newWebsite())

@@ -21,14 +21,14 @@ const (
 	// spanStepPrefix begins the names of the spans around the steps of a reconciliation.
 	spanStepPrefix = SpanReconcile + "/"
 
-	// The attributes of SpanReconcile, named after OpenTelemetry's semantic
-	// conventions for Kubernetes where those have a name.
+	// The attributes of SpanReconcile, named after OpenTelemetry's semantic conventions for
+	// Kubernetes if they define a name.
 	attributeNamespace = attribute.Key("k8s.namespace.name")
 	attributeName      = attribute.Key("website.name")
 	attributeResult    = attribute.Key("website.reconcile.result")
 )
 
-// tracer makes the spans of reconciliations and of their steps, which it measures.
+// tracer creates the spans of reconciliations and of their steps, and measures the steps.
 type tracer struct {
 	spans oteltrace.Tracer
 	clock clock.PassiveClock
@@ -42,15 +42,15 @@ func newTracer(provider oteltrace.TracerProvider, clock clock.PassiveClock) trac
 	return tracer{spans: provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website"), clock: clock}
 }
 
-// startReconcile starts the span of a reconciliation. What is called with the
-// context that it returns makes spans below it.
+// startReconcile starts the span of a reconciliation. The returned context has it as the parent of
+// further spans.
 func (t tracer) startReconcile(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
 	return t.spans.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
 		attributeNamespace.String(key.Namespace), attributeName.String(key.Name)))
 }
 
-// endReconcile ends the span of a reconciliation. Only what counts as an error
-// marks it as failed: a taken name and a conflict are part of normal work.
+// endReconcile ends the span of a reconciliation. Only errors mark it as failed: a taken name and a
+// conflict are part of normal work.
 func endReconcile(span oteltrace.Span, result problem.Result, problems []*problem.Problem) {
 	span.SetAttributes(attributeResult.String(result.String()))
 	for _, p := range problems {
@@ -80,8 +80,8 @@ const (
 	stepCollectConfigMaps   stepName = "collect-configmaps"
 )
 
-// startStep starts the span of a step, below that of its reconciliation, and its
-// duration. The function that it returns ends both.
+// startStep starts the span of a step, below the span of its reconciliation, and the measurement of
+// its duration. The returned function ends both.
 func (t tracer) startStep(ctx context.Context, name stepName) (context.Context, func(*problem.Problem)) {
 	start := t.clock.Now()
 	ctx, span := t.spans.Start(ctx, spanStepPrefix+string(name))

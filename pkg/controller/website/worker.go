@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// reconcileTimeout ends a reconciliation that an API server keeps waiting.
+	// reconcileTimeout ends a reconciliation if the API server does not respond.
 	reconcileTimeout = time.Minute
-	// writeTimeout is how much of it the children may take: a webhook that keeps one waiting does not keep
-	// the status from being written.
+	// writeTimeout is the part of it for the children: a slow webhook must not prevent the write of
+	// the status.
 	writeTimeout = 40 * time.Second
 )
 
-// requeueAll has all Websites reconciled, because something changed that concerns all.
+// requeueAll queues all Websites after a change that concerns all of them.
 func (c *Controller) requeueAll() {
 	websites, err := c.websites.List(labels.Everything())
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Controller) requeueAll() {
 	}
 }
 
-// work takes one key from the queue. It returns false when there are no more.
+// work takes one key from the queue. It returns false when the queue is shut down.
 func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	key, shutdown := c.queue.Get()
 	if shutdown {
