@@ -27,15 +27,12 @@ func (s *state) advanceJob(now time.Time) []action {
 		s.job = job{kind: jobFetch, ref: missing, pinned: true}
 		return []action{fetch{missing}}
 	}
-	switch {
-	case s.isComplete():
+	due, limit := s.fetchDue()
+	if due.IsZero() || now.Before(due) {
 		return s.advanceCompaction()
-	case s.syncing.id != "" && !s.syncing.begun && !now.Before(s.syncLimit.next()):
-		s.syncLimit = s.syncLimit.take(now)
-	case s.expected != "" && !s.isSyncing() && !now.Before(s.expectsLimit.next()):
-		s.expectsLimit = s.expectsLimit.take(now)
-	case s.nextFetch.IsZero() || now.Before(s.nextFetch):
-		return s.advanceCompaction()
+	}
+	if limit != nil {
+		*limit = limit.take(now)
 	}
 	s.job, s.syncing.begun = job{kind: jobFetch, ref: s.ref, expected: s.expected}, s.syncing.id != ""
 	return []action{fetch{s.ref}}

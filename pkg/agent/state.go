@@ -189,6 +189,26 @@ func (s *state) isUnpublished() bool {
 	return target != "" && target != s.current
 }
 
+// fetchDue is when to fetch the reference next, or zero, and the limit of the request for that, if it was requested.
+func (s *state) fetchDue() (due time.Time, of *limit) {
+	if s.isComplete() {
+		return due, nil
+	}
+	due = s.nextFetch
+	earlier := func(l *limit) {
+		if next := l.next(); due.IsZero() || next.Before(due) {
+			due, of = next, l
+		}
+	}
+	if s.syncing.id != "" && !s.syncing.begun {
+		earlier(&s.syncLimit)
+	}
+	if s.expected != "" && !s.isSyncing() {
+		earlier(&s.expectsLimit)
+	}
+	return due, of
+}
+
 // deadline is when the time alone has the state change, or zero.
 func (s *state) deadline() time.Time {
 	var first time.Time
@@ -198,11 +218,8 @@ func (s *state) deadline() time.Time {
 		}
 	}
 	if !s.publishing {
-		isIdle := s.job.kind == jobNone
-		mayFetch := isIdle && !s.isComplete()
-		at(mayFetch, s.nextFetch)
-		at(mayFetch && s.syncing.id != "" && !s.syncing.begun, s.syncLimit.next())
-		at(mayFetch && s.expected != "" && !s.isSyncing(), s.expectsLimit.next())
+		due, _ := s.fetchDue()
+		at(s.job.kind == jobNone, due)
 		at(!s.job.pinned && !s.job.canceled && s.missing() != "", s.pin.retry)
 		if s.publishAfter.After(s.holdUntil) {
 			at(s.isUnpublished(), s.publishAfter)

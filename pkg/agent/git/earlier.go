@@ -16,7 +16,7 @@ const (
 	earlierShare = 16
 )
 
-// Earlier checks out files that the commit of a tree lacks, of up to count commits before it, by first parents. The names
+// Earlier checks out files that the commit of a tree lacks, of up to count commits before it, by first parents. Their
 // of these files match. It calls use with their directory, unless there are none. A server without shallow fetches, or
 // that sends no file by its hash, is not asked.
 func (r *Repository) Earlier(ctx context.Context, tree *Tree, count int, match func(name string) bool,

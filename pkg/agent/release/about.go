@@ -14,8 +14,8 @@ import (
 const (
 	// aboutDir has a file for each release with what its commit says about itself.
 	aboutDir = "about"
-	// maxSubject and maxAuthor are the most bytes of it that are kept.
-	maxSubject, maxAuthor = 200, 100
+	// MaxSubject and MaxAuthor are the most bytes of it that are kept.
+	MaxSubject, MaxAuthor = 200, 100
 )
 
 // About describes the commit of a release.
@@ -57,7 +57,7 @@ func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit
 
 // keepAbout keeps the description of a commit.
 func (s *Store) keepAbout(commit string, about About) error {
-	about.Subject, about.Author = printable(about.Subject, maxSubject), printable(about.Author, maxAuthor)
+	about.Subject, about.Author = Printable(about.Subject, MaxSubject), Printable(about.Author, MaxAuthor)
 	data, err := json.Marshal(about)
 	if err != nil {
 		return fmt.Errorf("encoding the message of commit %s: %w", commit, err)
@@ -68,9 +68,9 @@ func (s *Store) keepAbout(commit string, about About) error {
 	return nil
 }
 
-// printable returns the beginning of a text without what could not be shown, or would change
+// Printable returns a copy of the beginning of a text without what could not be shown, or would change
 // how it is shown. Anyone who may push can write anything there.
-func printable(text string, limit int) string {
+func Printable(text string, limit int) string {
 	var kept strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
 		if unicode.IsSpace(r) {

@@ -115,7 +115,7 @@ func TestLongMessage(t *testing.T) {
 	if _, err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
-	if about := s.About(source.Commit); len(about.Subject) > maxSubject ||
+	if about := s.About(source.Commit); len(about.Subject) > MaxSubject ||
 		!strings.HasPrefix(about.Subject, "word word") || about.Author != "t[31m" {
 		t.Errorf("kept is %+v", about)
 	}

@@ -7,14 +7,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -43,26 +41,6 @@ type answer struct {
 // maxReplaced limits the commits with the same content in an answer.
 const maxReplaced = 10
 
-// maxSubject and maxAuthor limit the bytes of a commit's subject and author in the status.
-const maxSubject, maxAuthor = 200, 100
-
-// printable returns at most some bytes of the printable text. The text comes from a repository, and
-// control characters could manipulate a terminal.
-func printable(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, text[:min(len(text), 4*most)])
-	for len(text) > most {
-		_, size := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-size]
-	}
-	// A substring keeps the whole string in memory.
-	return strings.Clone(strings.TrimSpace(text))
-}
-
 // maxRevision is long enough for the revisions of agents.
 const maxRevision = 100
 
@@ -73,7 +51,7 @@ func parseStatus(body []byte) (answer, error) {
 	if err := json.Unmarshal(body, &status); err != nil {
 		return answer{}, fmt.Errorf("the pod answers /status with something else than a status: %w", err)
 	}
-	if status.Commit != "" && !resources.IsCommit(status.Commit) {
+	if status.Commit != "" && !requests.IsCommit(status.Commit) {
 		return answer{}, fmt.Errorf("the pod answers /status with %q, which is not a commit",
 			status.Commit[:min(len(status.Commit), 100)])
 	}
@@ -88,10 +66,10 @@ func parseStatus(body []byte) (answer, error) {
 	if len(status.Revision) <= maxRevision {
 		a.revision = status.Revision
 	}
-	if resources.IsCommit(status.Prepared) {
+	if requests.IsCommit(status.Prepared) {
 		a.prepared = status.Prepared
 	}
-	if resources.IsCommit(status.Newest) {
+	if requests.IsCommit(status.Newest) {
 		a.Newest = status.Newest
 	}
 	if status.Pin != nil && requests.IsPin(status.Pin.Commit) {
@@ -101,9 +79,10 @@ func parseStatus(body []byte) (answer, error) {
 		a.Synced = status.Synced
 	}
 	a.Branches = branchesOf(status.Branches)
-	replaced := slices.DeleteFunc(status.Replaced, func(commit string) bool { return !resources.IsCommit(commit) })
+	replaced := slices.DeleteFunc(status.Replaced, func(commit string) bool { return !requests.IsCommit(commit) })
 	a.Replaced = strings.Join(replaced[:min(len(replaced), maxReplaced)], " ")
-	a.Subject, a.Author = printable(status.Subject, maxSubject), printable(status.Author, maxAuthor)
+	a.Subject, a.Author = release.Printable(status.Subject, release.MaxSubject),
+		release.Printable(status.Author, release.MaxAuthor)
 	if next := status.NextSyncMilliseconds; next != nil {
 		a.syncs = true
 		a.nextSync = time.Duration(max(0, min(*next, maxNextSync.Milliseconds()))) * time.Millisecond
@@ -121,7 +100,7 @@ func parseStatus(body []byte) (answer, error) {
 func parseCommit(code int, body []byte) (string, error) {
 	text := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch {
-	case code == http.StatusOK && resources.IsCommit(text):
+	case code == http.StatusOK && requests.IsCommit(text):
 		return text, nil
 	case code == http.StatusServiceUnavailable && text == "no commit":
 		return "", nil

@@ -43,7 +43,7 @@ func TestPrintableIsACopy(t *testing.T) {
 		"with control characters":  {"a\x1b[0m" + strings.Repeat("b", maxBody), "a[0m" + strings.Repeat("b", 16)},
 		"cut within a wide letter": {strings.Repeat("é", maxBody), strings.Repeat("é", 10)},
 	} {
-		got := printable(test.text, 20)
+		got := release.Printable(test.text, 20)
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}

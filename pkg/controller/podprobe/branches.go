@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/branches"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -33,7 +33,7 @@ func branchesOf(status *agent.BranchesStatus) *workload.Branches {
 		listed.Failure = workload.KnownReason(status.Failure.Reason)
 	}
 	for _, branch := range status.Branches {
-		if branches.IsValid(branch.Name) && resources.IsCommit(branch.Commit) {
+		if branches.IsValid(branch.Name) && requests.IsCommit(branch.Commit) {
 			listed.List = append(listed.List, workload.Branch{Name: branch.Name, Commit: branch.Commit})
 		}
 	}

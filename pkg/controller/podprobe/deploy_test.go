@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -412,12 +413,12 @@ func TestDescriptionOfCommit(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"plain":       {"Fix it", "Fix it"},
 		"a terminal":  {"\x1b[31mFix\x00 it\n", "[31mFix it"},
-		"not UTF-8":   {"Fix \xff it", "Fix  it"},
+		"not UTF-8":   {"Fix \xff it", "Fix \uFFFD it"},
 		"long":        {strings.Repeat("ä", 150), strings.Repeat("ä", 100)},
 		"uneven":      {"a" + strings.Repeat("ä", 150), "a" + strings.Repeat("ä", 99)},
-		"other space": {"  a\u00a0b\u2028c ", "abc"},
+		"other space": {"  a\u00a0b\u2028c ", "a b c"},
 	} {
-		if got := printable(test.text, maxSubject); got != test.want {
+		if got := release.Printable(test.text, release.MaxSubject); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -16,12 +16,6 @@ func Git(website *v1beta1.Website) *v1beta1.GitSource {
 	return &v1beta1.GitSource{}
 }
 
-// IsCommit reports whether a reference is the full hash of a commit, which can
-// never mean another one.
-func IsCommit(ref string) bool {
-	return (len(ref) == 40 || len(ref) == 64) && strings.Trim(ref, "0123456789abcdef") == ""
-}
-
 // gitRef names what is published in full: a short name is ambiguous, since a
 // tag called main would win over the branch. Without a reference it is
 // whatever the remote's HEAD names.

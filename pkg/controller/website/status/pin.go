@@ -1,6 +1,7 @@
 package status
 
 import (
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -9,7 +10,7 @@ import (
 func Settled(in *Input) bool {
 	commit, state := commitOf(in.Pods)
 	pin := resources.PinOf(in.Website)
-	if !in.rolledOut() || state != commitAgreed || resources.IsCommit(pin) && commit != pin {
+	if !in.rolledOut() || state != commitAgreed || requests.IsCommit(pin) && commit != pin {
 		return false
 	}
 	for _, pod := range in.Pods {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -232,7 +233,7 @@ func (in *Input) warnings() (messages []string) {
 // follow no ref.
 func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
 	ref := resources.Git(in.Website).Ref
-	if ref != nil && resources.IsCommit(ref.Commit) {
+	if ref != nil && requests.IsCommit(ref.Commit) {
 		return false // Nothing is followed.
 	}
 	return slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && is(&pod) })
