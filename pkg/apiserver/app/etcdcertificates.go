@@ -67,7 +67,7 @@ only: delete the three Secrets, and restart etcd and website-apiserver.`,
 	}
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("certificates")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user with permission for the Secrets. "+
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user with write access to Secrets. "+
 		"Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
 	flags.StringVar(&certificates.Namespace, "namespace", certificates.Namespace,
 		"The namespace of the Secrets and of the etcd cluster.")
