@@ -3,12 +3,12 @@ package website
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -65,7 +65,7 @@ func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
 
 // findChild returns a child of a Website other than its Deployment, or nil. No child of a new Website
 // is expected, so the API server is not asked: it rejects the creation of an existing one.
-func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[T, A],
+func findChild[S, T cached.Object, A cached.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[S, T, A],
 	website *v1beta1.Website, desired desiredChildren, name string) (T, *problem.Problem) {
 	if desired.isNew {
 		return kind.Held(website, name), nil
@@ -74,7 +74,7 @@ func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.
 }
 
 // build builds the desired children. The Deployment may exist already.
-func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment) (desired desiredChildren,
+func (r *reconciler) build(website *v1beta1.Website, existing *cached.Deployment) (desired desiredChildren,
 	p *problem.Problem) {
 	nginxConfig, err := resources.NginxConfig(website, r.installation)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment
 		return desired, problem.InvalidSpec(err)
 	}
 	deployment.Spec.Selector.MatchLabels = workload.DeploymentSelector(website, existing)
-	if existing != nil && existing.Spec.MinReadySeconds >= resources.ProgressDeadlineSeconds {
+	if existing != nil && existing.MinReadySeconds >= resources.ProgressDeadlineSeconds {
 		// The API server rejects a progress deadline that is not longer. A value of another client is
 		// reset once: zero is not stored, so the controller does not own the field afterwards.
 		deployment.Spec.WithMinReadySeconds(0)

@@ -3,10 +3,10 @@ package website
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -105,17 +105,17 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	if p != nil {
 		return p
 	}
-	var existing map[string]string
+	pin := ""
 	if current != nil {
-		existing = current.Data
+		pin = current.Pin
 	}
-	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, existing))
+	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, pin))
 	metrics.RecordChildWrite(configMaps, done)
 	return p
 }
 
 func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input,
-	desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
+	desired desiredChildren) (deployment *cached.Deployment, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepDeployment)
 	defer func() { end(p) }()
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -224,9 +225,9 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 	f := newFixture(t, website)
 	found := &status.Input{
 		Website: website, Now: testNow,
-		Deployment: &appsv1.Deployment{
-			Spec:   appsv1.DeploymentSpec{Replicas: website.Spec.Replicas},
-			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+		Deployment: &cached.Deployment{
+			Replicas: *website.Spec.Replicas,
+			Status:   appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
 		},
 		Pods: []status.Pod{
 			{Pod: newPod(), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}},

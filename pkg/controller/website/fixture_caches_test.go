@@ -1,12 +1,13 @@
 package website
 
 import (
+	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -57,20 +58,16 @@ func replaceCache[T any, P interface {
 		if obj.GetLabels()[resources.LabelManagedBy] != resources.ManagedBy {
 			continue
 		}
-		trimmed, err := trim(obj)
-		if err != nil {
-			f.Fatal(err)
-		}
-		visible = append(visible, trimmed)
+		visible = append(visible, cached.Of(obj))
 	}
 	if err := informer.GetIndexer().Replace(visible, ""); err != nil {
 		f.Fatal(err)
 	}
 }
 
-// snapshot copies everything in the caches.
-func (f *fixture) snapshot() map[string]runtime.Object {
-	all := map[string]runtime.Object{}
+// snapshot encodes everything in the caches.
+func (f *fixture) snapshot() map[string]string {
+	all := map[string]string{}
 	for _, informer := range []cache.SharedIndexInformer{
 		f.websiteInformers.Website().V1beta1().Websites().Informer(),
 		f.childInformers.Apps().V1().Deployments().Informer(),
@@ -81,7 +78,11 @@ func (f *fixture) snapshot() map[string]runtime.Object {
 		f.childInformers.Core().V1().Pods().Informer(),
 	} {
 		for _, obj := range informer.GetIndexer().List() {
-			all[fmt.Sprintf("%T %s", obj, obj.(metav1.Object).GetName())] = obj.(runtime.Object).DeepCopyObject()
+			data, err := json.Marshal(obj)
+			if err != nil {
+				f.Fatal(err)
+			}
+			all[fmt.Sprintf("%T %s", obj, obj.(metav1.Object).GetName())] = string(data)
 		}
 	}
 	return all

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
@@ -150,8 +149,8 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 				p = queue.Available
 			}
 			h.enqueueOwner(child, p)
-			_, oldOwner, _ := children.OwnerOf(before)
-			if _, owner, _ := children.OwnerOf(child); owner != oldOwner {
+			_, oldOwner, _ := cached.OwnerOf(before)
+			if _, owner, _ := cached.OwnerOf(child); owner != oldOwner {
 				h.enqueueOwner(before, queue.Changed)
 				enqueueClaimants(child)
 			}
@@ -188,7 +187,7 @@ func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 		if !ok {
 			return
 		}
-		if replicaSet, ok := object.(*children.ReplicaSet); ok {
+		if replicaSet, ok := object.(*cached.ReplicaSet); ok {
 			h.queue.Enqueue(replicaSet.Website)
 		}
 	}}
@@ -197,7 +196,7 @@ func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 // enqueueOwner queues the Website that controls a child. The UID distinguishes it from a later
 // Website of the same name, which does not control this child.
 func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
-	key, uid, ok := children.OwnerOf(child)
+	key, uid, ok := cached.OwnerOf(child)
 	if !ok {
 		return
 	}
@@ -211,8 +210,8 @@ func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
 // availabilityChanged reports whether a Deployment has changed in a way that can change the
 // conditions Ready or Available of its Website.
 func availabilityChanged(before, after metav1.Object) bool {
-	old, wasDeployment := before.(*appsv1.Deployment)
-	deployment, isDeployment := after.(*appsv1.Deployment)
+	old, wasDeployment := before.(*cached.Deployment)
+	deployment, isDeployment := after.(*cached.Deployment)
 	return wasDeployment && isDeployment && workload.AvailabilityOf(old) != workload.AvailabilityOf(deployment)
 }
 

@@ -14,6 +14,7 @@ import (
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
@@ -103,7 +104,8 @@ func TestAFloodDoesNotDelayAvailability(t *testing.T) {
 	before := f.deployment()
 	after := before.DeepCopy()
 	after.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-	f.controller.handlers.childHandler(func(name string) (string, bool) { return name, true }).OnUpdate(before, after)
+	f.controller.handlers.childHandler(func(name string) (string, bool) { return name, true }).
+		OnUpdate(cached.OfDeployment(before), cached.OfDeployment(after))
 	if got, _ := queue.Get(); got != testKey {
 		t.Errorf("%v comes before the Website that became available", got)
 	}

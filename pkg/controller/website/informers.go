@@ -3,7 +3,6 @@ package website
 import (
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,7 +12,7 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
@@ -47,7 +46,7 @@ func NewChildInformers(client kubernetes.Interface, namespace string) kubeinform
 	return kubeinformers.NewSharedInformerFactoryWithOptions(client, 0,
 		kubeinformers.WithNamespace(namespace),
 		kubeinformers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector }),
-		kubeinformers.WithTransform(trim))
+		kubeinformers.WithTransform(func(obj any) (any, error) { return cached.Of(obj), nil }))
 }
 
 // trimWebsite removes the managed fields of Websites. Previews keep theirs, because they are
@@ -55,17 +54,17 @@ func NewChildInformers(client kubernetes.Interface, namespace string) kubeinform
 func trimWebsite(obj any) (any, error) {
 	if website, ok := obj.(*v1beta1.Website); ok {
 		if api.PreviewOwner(website) != nil {
-			children.Trim(website)
+			cached.TrimPreview(website)
 		} else {
 			website.ManagedFields = nil
 		}
 		internDefaults(website)
 		for i := range website.Status.Conditions {
 			condition := &website.Status.Conditions[i]
-			children.Intern(&condition.Type)
-			children.Intern(&condition.Status)
-			children.Intern(&condition.Reason)
-			children.Intern(&condition.Message)
+			cached.Intern(&condition.Type)
+			cached.Intern(&condition.Status)
+			cached.Intern(&condition.Reason)
+			cached.Intern(&condition.Message)
 		}
 	}
 	return obj, nil
@@ -74,34 +73,21 @@ func trimWebsite(obj any) (any, error) {
 // internDefaults shares values that are equal in most Websites. Decoding allocates them for each.
 func internDefaults(website *v1beta1.Website) {
 	spec := &website.Spec
-	children.Intern(&website.Namespace)
+	cached.Intern(&website.Namespace)
 	if git := spec.Source.Git; git != nil {
-		children.Intern(&git.Submodules)
-		children.Intern(&git.CredentialScope)
+		cached.Intern(&git.Submodules)
+		cached.Intern(&git.CredentialScope)
 	}
-	children.Intern(&spec.Serving.Index)
-	children.Intern(&spec.Serving.NotFoundPath)
-	children.Intern(&spec.Serving.Fallback)
-	children.Intern(&spec.Service.Type)
-}
-
-// trim keeps the required fields of an object in the cache.
-func trim(obj any) (any, error) {
-	switch obj := obj.(type) {
-	case *corev1.Pod:
-		children.TrimPod(obj)
-	case *appsv1.ReplicaSet:
-		return children.TrimReplicaSet(obj), nil
-	default:
-		children.Trim(obj)
-	}
-	return obj, nil
+	cached.Intern(&spec.Serving.Index)
+	cached.Intern(&spec.Serving.NotFoundPath)
+	cached.Intern(&spec.Serving.Fallback)
+	cached.Intern(&spec.Service.Type)
 }
 
 // websiteIndexers returns the indexers of the Website informer.
 func websiteIndexers() cache.Indexers {
 	return cache.Indexers{
-		children.ByOwner: children.IndexByOwner()[children.ByOwner],
+		cached.ByOwner: cached.IndexByOwner()[cached.ByOwner],
 		byDeploymentName: func(obj any) ([]string, error) {
 			website, ok := obj.(*v1beta1.Website)
 			if !ok {
@@ -132,5 +118,5 @@ func claimOf(namespace, deploymentName string) string {
 
 // claimants returns the Websites that claim a deployment name.
 func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1.Website {
-	return children.Indexed[*v1beta1.Website](index, byDeploymentName, claimOf(namespace, deploymentName))
+	return cached.Indexed[*v1beta1.Website](index, byDeploymentName, claimOf(namespace, deploymentName))
 }

@@ -1,17 +1,6 @@
 package website
 
-import (
-	"testing"
-
-	"k8s.io/client-go/tools/cache"
-)
-
-func TestTrimTombstone(t *testing.T) {
-	tombstone := cache.DeletedFinalStateUnknown{Key: "a/b"}
-	if got, err := trim(tombstone); err != nil || got != any(tombstone) {
-		t.Errorf("a tombstone became %v, %v", got, err)
-	}
-}
+import "testing"
 
 // TestCompareWithTrimmedChildren: the cached fields are enough to detect unchanged children.
 func TestCompareWithTrimmedChildren(t *testing.T) {

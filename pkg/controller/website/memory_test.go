@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -47,7 +47,7 @@ func received[T any, P interface {
 	sent.SetResourceVersion(strconv.Itoa(1000000 + i))
 	sent.SetCreationTimestamp(metav1.Now())
 	sent.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
+		Manager: cached.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
 		FieldsType: "FieldsV1",
 		FieldsV1:   metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:app":{}}}}`),
 	}})
@@ -78,11 +78,7 @@ func BenchmarkCacheMemory(b *testing.B) {
 				website := newWebsite(withName("site-"+strconv.Itoa(i)),
 					func(w *v1beta1.Website) { w.Spec.DeploymentName = "site-" + strconv.Itoa(i) })
 				for _, object := range cachedObjects[kind](b, website, i) {
-					transform := trim
-					if kind == "Website" {
-						transform = trimWebsite
-					}
-					kept, err := transform(object)
+					kept, err := trimWebsite(cached.Of(object))
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -150,7 +146,7 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 	},
 	"Deployment": func(b *testing.B, website *v1beta1.Website, i int) []any {
 		return []any{received(b, builtDeployment(b, website), i, func(d *appsv1.Deployment) {
-			d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1", children.GenerationAnnotation: "1"}
+			d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1", cached.GenerationAnnotation: "1"}
 			d.Generation = 1
 			d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1,
 				AvailableReplicas: 1}
@@ -206,7 +202,7 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 	},
 	"Service": func(b *testing.B, website *v1beta1.Website, i int) []any {
 		service := resources.Service(website)
-		return []any{received(b, service.WithAnnotations(map[string]string{children.GenerationAnnotation: "1"}), i,
+		return []any{received(b, service.WithAnnotations(map[string]string{cached.GenerationAnnotation: "1"}), i,
 			func(s *corev1.Service) {
 				s.Spec.ClusterIP, s.Spec.ClusterIPs, s.Spec.IPFamilies = "10.0.0.1", []string{"10.0.0.1"},
 					[]corev1.IPFamily{corev1.IPv4Protocol}
@@ -217,10 +213,10 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 		if err != nil {
 			b.Fatal(err)
 		}
-		annotations := map[string]string{children.GenerationAnnotation: "1"}
+		annotations := map[string]string{cached.GenerationAnnotation: "1"}
 		return []any{
 			received[corev1.ConfigMap](b, resources.ConfigMap(website, config).WithAnnotations(annotations), i, nil),
-			received[corev1.ConfigMap](b, resources.AgentConfigMap(website, nil).WithAnnotations(annotations), i, nil),
+			received[corev1.ConfigMap](b, resources.AgentConfigMap(website, "").WithAnnotations(annotations), i, nil),
 		}
 	},
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -61,7 +61,7 @@ func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 
 // labelled returns the pods whose labels name a Website.
 func (p *websitePods) labelled(website metav1.Object) []*corev1.Pod {
-	return children.Indexed[*corev1.Pod](p.index, byWebsite, cache.MetaObjectToName(website).String())
+	return cached.Indexed[*corev1.Pod](p.index, byWebsite, cache.MetaObjectToName(website).String())
 }
 
 // probe probes a pod if its Website exists. Its labels alone prove nothing.

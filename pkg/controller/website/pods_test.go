@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -61,9 +62,7 @@ func TestPodEvents(t *testing.T) {
 		f.controller.queue.Running.Store(true)
 		before := newPod()
 		for _, pod := range []*corev1.Pod{before, test.after} {
-			if _, err := trim(pod); err != nil {
-				t.Fatal(err)
-			}
+			cached.TrimPod(pod)
 		}
 		f.controller.handlers.podHandler().OnUpdate(before, test.after)
 		if got := f.controller.queue.Len(); got != test.want {

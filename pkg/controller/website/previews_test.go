@@ -17,7 +17,7 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -168,7 +168,7 @@ func TestOthersAreNoPreviews(t *testing.T) {
 		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website",
 			Name: testName, UID: "uid-of-kubia", Controller: ptr.To(true)}}
 		w.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply,
+			Manager: cached.FieldManager, Operation: metav1.ManagedFieldsOperationApply,
 			APIVersion: v1beta1.SchemeGroupVersion.String(),
 			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`),
 		}}

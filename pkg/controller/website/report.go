@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/deploys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -116,12 +116,10 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		return nil
 	}
 	update := website.DeepCopy()
-	// Previews have only a digest of them in memory.
-	update.ManagedFields = nil
-	update.SetSelfLink("")
+	update.ManagedFields = nil // Of previews, those of other managers are not in memory.
 	update.Status = current
 	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update,
-		metav1.UpdateOptions{FieldManager: children.FieldManager})
+		metav1.UpdateOptions{FieldManager: cached.FieldManager})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

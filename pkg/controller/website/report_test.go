@@ -14,6 +14,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -225,7 +226,7 @@ func TestHostsDeadlineIsReported(t *testing.T) {
 	}
 	report := func(f *fixture) string {
 		t.Helper()
-		found := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &appsv1.Deployment{
+		found := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &cached.Deployment{
 			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
 		}, Routing: &status.Routing{Obstacle: &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "x"}}}
 		if p := f.controller.reconciler.statuses.report(t.Context(), found, nil); p != nil {

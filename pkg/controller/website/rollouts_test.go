@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 )
@@ -169,7 +169,7 @@ func TestWaitingWebsiteIsReconciled(t *testing.T) {
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "2")
 	if mark := must[*appsv1.Deployment](u.fixture, u.younger.Name).
-		Annotations[children.LimitedRolloutAnnotation]; mark != "" {
+		Annotations[cached.LimitedRolloutAnnotation]; mark != "" {
 		t.Errorf("the rollout that the user requested is marked %q", mark)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -26,7 +26,7 @@ const (
 )
 
 func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
-	desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
+	desired desiredChildren) (service *cached.Service, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepService)
 	defer func() { end(p) }()
 
@@ -90,7 +90,7 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 // restoreService creates the Service with its former node port, or with any if that port is taken.
 // The next apply leaves the port out and so gives up its ownership: the API server keeps the value,
 // and other clients may change it.
-func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*corev1.Service,
+func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*cached.Service,
 	*problem.Problem) {
 	build := func() *corev1ac.ServiceApplyConfiguration {
 		return workload.Service(found.Website, found.Deployment, nil, found.PodSelector)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -43,7 +44,7 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 			}
 			former.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.GitSyncContainer}}
 			p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(),
-				&status.Input{Website: newWebsite(), Deployment: former})
+				&status.Input{Website: newWebsite(), Deployment: cached.OfDeployment(former)})
 			switch {
 			case !test.blocked && p != nil:
 				t.Errorf("the problem is %+v, want none", p)
@@ -73,7 +74,7 @@ func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
 		})
 		f.syncCaches()
 		f.forgetHistory()
-		found := &status.Input{Website: newWebsite(), Deployment: f.deployment()}
+		found := &status.Input{Website: newWebsite(), Deployment: cached.OfDeployment(f.deployment())}
 		if p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(), found); p != nil {
 			t.Errorf("a Service that leads to revision %q: %+v", revision, p)
 		}

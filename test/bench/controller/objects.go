@@ -75,7 +75,7 @@ func (t *trial) createChildren(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("building the Deployment: %w", err)
 	}
-	nginx, agent, service := resources.ConfigMap(w, config), resources.AgentConfigMap(w, nil), resources.Service(w)
+	nginx, agent, service := resources.ConfigMap(w, config), resources.AgentConfigMap(w, ""), resources.Service(w)
 	// Garbage collection would delete what belongs to a Website that does not exist.
 	for _, meta := range []*metav1ac.ObjectMetaApplyConfiguration{
 		nginx.ObjectMetaApplyConfiguration, agent.ObjectMetaApplyConfiguration,

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
@@ -166,7 +166,7 @@ func checkApplied(t *testing.T, shop, preview *v1beta1.Website) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied, err := websitev1beta1ac.ExtractWebsite(preview, children.FieldManager)
+	applied, err := websitev1beta1ac.ExtractWebsite(preview, cached.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
@@ -27,7 +28,7 @@ import (
 
 // fieldManager differs from the field manager of the controller, which later applies the owner
 // reference as well.
-const fieldManager = children.FieldManager + "-adopt"
+const fieldManager = cached.FieldManager + "-adopt"
 
 // Adopter adopts children.
 type Adopter struct {

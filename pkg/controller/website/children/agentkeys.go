@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -41,17 +41,17 @@ func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operatio
 			return Unchanged, problem.NameTaken("ConfigMap/"+name+"/"+string(read.UID), false,
 				"ConfigMap %q exists already and is not of %s, so it is left alone; delete it", name, resources.ManagedBy)
 		default:
-			current = read
+			current = cached.OfConfigMap(read)
 		}
 	}
 	desired := resources.AgentKeysConfigMap(namespace, keys)
-	done, options := Created, metav1.ApplyOptions{FieldManager: FieldManager}
+	done, options := Created, metav1.ApplyOptions{FieldManager: cached.FieldManager}
 	switch {
 	case current == nil:
 		desired.WithResourceVersion(neverStored)
 	case !current.DeletionTimestamp.IsZero():
 		return Unchanged, nil // The event of its deletion has it created again.
-	case current.Data[requests.KeysFile] == keys &&
+	case current.Keys == keys &&
 		(shown || current.Labels[resources.LabelManagedBy] == resources.ManagedBy):
 		return Unchanged, nil
 	default:
@@ -62,8 +62,7 @@ func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operatio
 	if err != nil {
 		return Unchanged, problem.Classify(fmt.Errorf("writing ConfigMap %q: %w", name, err))
 	}
-	Trim(applied)
-	k.cache.Mutation(applied)
+	k.cache.Mutation(cached.OfConfigMap(applied))
 	return done, nil
 }
 
@@ -98,12 +97,12 @@ func (k *AgentKeys) All() []cache.ObjectName {
 func isOurs(configMap *corev1.ConfigMap) bool {
 	return configMap.Labels[resources.LabelManagedBy] == resources.ManagedBy ||
 		slices.ContainsFunc(configMap.ManagedFields,
-			func(m metav1.ManagedFieldsEntry) bool { return m.Manager == FieldManager })
+			func(m metav1.ManagedFieldsEntry) bool { return m.Manager == cached.FieldManager })
 }
 
-func (k *AgentKeys) cached(namespace string) *corev1.ConfigMap {
+func (k *AgentKeys) cached(namespace string) *cached.ConfigMap {
 	obj, exists, err := k.cache.GetByKey(cache.NewObjectName(namespace, resources.AgentKeysConfigMapName).String())
-	if configMap, ok := obj.(*corev1.ConfigMap); err == nil && exists && ok {
+	if configMap, ok := obj.(*cached.ConfigMap); err == nil && exists && ok {
 		return configMap
 	}
 	return nil

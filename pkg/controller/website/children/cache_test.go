@@ -5,19 +5,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // TestShownWritesAreForgotten: what was written is remembered until the informer's store has it, and no longer.
 func TestShownWritesAreForgotten(t *testing.T) {
-	version := func(resourceVersion string) *corev1.Service {
+	live := func(resourceVersion string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site",
 			ResourceVersion: resourceVersion}}
 	}
+	version := func(resourceVersion string) *cached.Service { return cached.OfService(live(resourceVersion)) }
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	services := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", cache: NewCache(store),
-		trim: func(*corev1.Service) {}}
+	services := newKind("Service", Owners{}, store, fake.NewClientset().CoreV1().Services, cached.Services,
+		cached.OfService)
 	all := &Children{Services: services}
 	// remembered is whether a version is returned while the store has an older one.
 	remembered := func(resourceVersion string) bool {
@@ -28,7 +31,7 @@ func TestShownWritesAreForgotten(t *testing.T) {
 		child := services.cached("default", "site")
 		return child != nil && child.ResourceVersion == resourceVersion
 	}
-	services.Remember(version("2"))
+	services.Remember(live("2"))
 	all.Shown(version("1"))
 	if !remembered("2") {
 		t.Error("a write that the store does not have is forgotten")
@@ -44,7 +47,7 @@ func TestShownWritesAreForgotten(t *testing.T) {
 	if err := store.Update(version("3")); err != nil {
 		t.Fatal(err)
 	}
-	services.Remember(version("3"))
+	services.Remember(live("3"))
 	if remembered("3") {
 		t.Error("a write that the store had before is remembered")
 	}

@@ -1,7 +1,6 @@
 package children
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -17,6 +16,8 @@ import (
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
@@ -24,14 +25,15 @@ import (
 type Children struct {
 	ConfigMaps           *ConfigMaps
 	AgentKeys            *AgentKeys
-	AgentConfigMaps      *Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
+	AgentConfigMaps      *configMapKind
 	Deployments          *Deployments
-	Services             *Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]
-	PodDisruptionBudgets *Kind[*policyv1.PodDisruptionBudget, *policyv1ac.PodDisruptionBudgetApplyConfiguration]
-	HTTPRoutes           *Several[*gatewayv1.HTTPRoute, *gatewayv1ac.HTTPRouteApplyConfiguration]
-	ListenerSets         *Several[*gatewayv1.ListenerSet, *gatewayv1ac.ListenerSetApplyConfiguration]
-	Ingresses            *Several[*networkingv1.Ingress, *networkingv1ac.IngressApplyConfiguration]
-	Previews             *Several[*v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration]
+	Services             *Kind[*corev1.Service, *cached.Service, *corev1ac.ServiceApplyConfiguration]
+	PodDisruptionBudgets *Kind[*policyv1.PodDisruptionBudget, *cached.PodDisruptionBudget,
+		*policyv1ac.PodDisruptionBudgetApplyConfiguration]
+	HTTPRoutes   *Several[*gatewayv1.HTTPRoute, *cached.HTTPRoute, *gatewayv1ac.HTTPRouteApplyConfiguration]
+	ListenerSets *Several[*gatewayv1.ListenerSet, *cached.ListenerSet, *gatewayv1ac.ListenerSetApplyConfiguration]
+	Ingresses    *Several[*networkingv1.Ingress, *cached.Ingress, *networkingv1ac.IngressApplyConfiguration]
+	Previews     *Several[*v1beta1.Website, *v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration]
 }
 
 // RouteStores are the caches of the children that route hosts. Their indexers have ByOwner.
@@ -48,32 +50,30 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 		return nil, err
 	}
 	configMapStore := core.ConfigMaps().Informer().GetStore()
-	agentConfigMaps := newKind("ConfigMap", owners, configMapStore, kube.CoreV1().ConfigMaps, extractConfigMap)
-	agentConfigMaps.digest = digestOfConfigMap
 	return &Children{
 		ConfigMaps:      configMaps,
 		AgentKeys:       &AgentKeys{store: configMapStore, cache: NewCache(configMapStore), client: kube.CoreV1().ConfigMaps},
-		AgentConfigMaps: agentConfigMaps,
+		AgentConfigMaps: newConfigMapKind(kube, configMapStore, owners),
 		Deployments:     newDeployments(kube, informers, owners),
 		Services: newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services,
-			extractService),
+			cached.Services, cached.OfService),
 		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer().GetStore(),
-			kube.PolicyV1().PodDisruptionBudgets, extractPodDisruptionBudget),
+			kube.PolicyV1().PodDisruptionBudgets, cached.PodDisruptionBudgets, cached.OfPodDisruptionBudget),
 	}, nil
 }
 
 // Shown forgets what was written of a child if the cache shows it by now: until then it is in memory twice.
 func (c *Children) Shown(object metav1.Object) {
 	switch object.(type) {
-	case *corev1.ConfigMap:
+	case *cached.ConfigMap:
 		c.ConfigMaps.shown(object)
 		c.AgentConfigMaps.shown(object)
 		c.AgentKeys.cached(object.GetNamespace())
-	case *appsv1.Deployment:
+	case *cached.Deployment:
 		c.Deployments.shown(object)
-	case *corev1.Service:
+	case *cached.Service:
 		c.Services.shown(object)
-	case *policyv1.PodDisruptionBudget:
+	case *cached.PodDisruptionBudget:
 		c.PodDisruptionBudgets.shown(object)
 	case *v1beta1.Website:
 		c.Previews.shown(object)
@@ -84,20 +84,29 @@ func (c *Children) Shown(object metav1.Object) {
 func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.Interface,
 	stores RouteStores, owners Owners) {
 	api := gateway.GatewayV1()
-	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, extractHTTPRoute),
-		stores.HTTPRoutes)
-	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, extractListenerSet),
-		stores.ListenerSets)
-	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, extractIngress),
-		stores.Ingresses)
+	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, cached.HTTPRoutes,
+		cached.OfHTTPRoute), stores.HTTPRoutes)
+	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, cached.ListenerSets,
+		cached.OfListenerSet), stores.ListenerSets)
+	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, cached.Ingresses,
+		cached.OfIngress), stores.Ingresses)
 }
 
 // AddPreviews adds the Websites that are previews. Their cache is that of all Websites, and
 // its indexer has ByOwner.
 func (c *Children) AddPreviews(written cache.MutationCache, indexer cache.Indexer, owners Owners) {
-	previews := newKind("Website", owners, indexer, owners.Live.Websites, extractWebsite)
-	// What is written of their status counts as well.
-	previews.cache = written
-	previews.otherwise = "rename the branch"
+	previews := &Kind[*v1beta1.Website, *v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration]{
+		Fields: cached.Previews, name: resources.Kind, owners: owners, otherwise: "rename the branch",
+		// What is written of their status counts as well.
+		cache: written,
+		trim: func(preview *v1beta1.Website) *v1beta1.Website {
+			cached.TrimPreview(preview)
+			return preview
+		},
+		notes: func(preview *v1beta1.Website) cached.Notes { return cached.NotesOf(preview, cached.Previews) },
+	}
+	previews.client = func(namespace string) Client[*v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration] {
+		return owners.Live.Websites(namespace)
+	}
 	c.Previews = newSeveral(previews, indexer)
 }

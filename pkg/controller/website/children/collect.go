@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -25,15 +24,15 @@ import (
 // The caches only spare the API server requests. Before a deletion, everything is read
 // from there, in the order in which references are passed on: a ReplicaSet comes from
 // the Deployment, a pod from a ReplicaSet.
-func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *appsv1.Deployment,
+func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *cached.Deployment,
 	current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
 	var done []Operation
-	var unused []*corev1.ConfigMap
-	mounted := sets.New(templateConfigMaps(&deployment.Spec.Template.Spec)...).Insert(*current.GetName())
+	var unused []*cached.ConfigMap
+	mounted := sets.New(deployment.NginxConfigMaps...).Insert(*current.GetName())
 	for _, configMap := range c.named(website) {
 		switch {
 		case mounted.Has(configMap.Name) || !configMap.DeletionTimestamp.IsZero():
-		case isOrphanOf(website, configMap):
+		case c.isOrphanOf(website, configMap):
 			adopted, p := c.adopt(ctx, website, configMap.Name, current)
 			if p != nil {
 				return done, p
@@ -66,7 +65,7 @@ func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, depl
 }
 
 // isMounted reports whether the cache shows a ReplicaSet whose pods mount a ConfigMap.
-func (c *ConfigMaps) isMounted(configMap *corev1.ConfigMap) bool {
+func (c *ConfigMaps) isMounted(configMap *cached.ConfigMap) bool {
 	keys, err := c.replicaSets.IndexKeys(byConfigMap, cache.MetaObjectToName(configMap).String())
 	return err != nil || len(keys) > 0
 }
@@ -88,7 +87,7 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	case !metav1.IsControlledBy(deployment, website) || deployment.Status.ObservedGeneration < deployment.Generation:
 		return names, nil
 	}
-	names.Insert(templateConfigMaps(&deployment.Spec.Template.Spec)...)
+	names.Insert(cached.MountedConfigMaps(&deployment.Spec.Template.Spec)...)
 
 	ofDeployment := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)}
 	replicaSets, err := apps.ReplicaSets(website.Namespace).List(ctx, ofDeployment)
@@ -98,7 +97,7 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 		)
 	}
 	for i := range replicaSets.Items {
-		names.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template.Spec)...)
+		names.Insert(cached.MountedConfigMaps(&replicaSets.Items[i].Spec.Template.Spec)...)
 	}
 	pods, err := c.kube.CoreV1().Pods(website.Namespace).List(ctx, ofDeployment)
 	if err != nil {
@@ -107,7 +106,7 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 		)
 	}
 	for i := range pods.Items {
-		names.Insert(mountedConfigMaps(&pods.Items[i].Spec)...)
+		names.Insert(cached.MountedConfigMaps(&pods.Items[i].Spec)...)
 	}
 	return names, nil
 }
@@ -123,19 +122,19 @@ func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name s
 		return Unchanged, nil
 	case err != nil:
 		return Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", c.name, name, err))
-	case !isOrphanOf(website, orphan):
+	case !c.isOrphanOf(website, c.trim(orphan)):
 		return Unchanged, nil
 	}
 	if p := c.mayOwn(ctx, website, name); p != nil {
 		return Unchanged, p
 	}
-	applied, err := c.extract(orphan, FieldManager)
+	applied, err := c.Extract(orphan, cached.FieldManager)
 	if err != nil {
 		return Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", c.name, name, err))
 	}
 	applied.OwnerReferences = current.OwnerReferences
 	adopted, err := client.Apply(ctx, applied.WithUID(orphan.UID),
-		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		metav1.ApplyOptions{FieldManager: cached.FieldManager, Force: true})
 	if err != nil {
 		return Unchanged, problem.Classify(fmt.Errorf("adopting %s %q: %w", c.name, name, err))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,9 +13,9 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -29,10 +30,17 @@ const (
 // ConfigMaps reads and writes the nginx configurations of Websites. A Website has one
 // for each configuration that a pod could still be started with.
 type ConfigMaps struct {
-	*Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
+	*Kind[*corev1.ConfigMap, *cached.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
 	kube        kubernetes.Interface
 	index       cache.Indexer
 	replicaSets cache.Indexer
+}
+
+// configMapKind is the Kind of all ConfigMaps.
+type configMapKind = Kind[*corev1.ConfigMap, *cached.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
+
+func newConfigMapKind(kube kubernetes.Interface, store cache.Store, owners Owners) *configMapKind {
+	return newKind("ConfigMap", owners, store, kube.CoreV1().ConfigMaps, cached.ConfigMaps, cached.OfConfigMap)
 }
 
 func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory,
@@ -40,7 +48,7 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 	configMaps, replicaSets := informers.Core().V1().ConfigMaps().Informer(),
 		informers.Apps().V1().ReplicaSets().Informer()
 	if err := configMaps.AddIndexers(cache.Indexers{byDeploymentName: func(obj any) ([]string, error) {
-		configMap, ok := obj.(*corev1.ConfigMap)
+		configMap, ok := obj.(*cached.ConfigMap)
 		if !ok {
 			return nil, nil
 		}
@@ -53,28 +61,27 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 		return nil, fmt.Errorf("indexing ConfigMaps: %w", err)
 	}
 	if err := replicaSets.AddIndexers(cache.Indexers{byConfigMap: func(obj any) ([]string, error) {
-		replicaSet, ok := obj.(*ReplicaSet)
+		replicaSet, ok := obj.(*cached.ReplicaSet)
 		if !ok {
 			return nil, nil
 		}
 		var keys []string
-		for _, name := range replicaSet.ConfigMaps {
+		for _, name := range replicaSet.NginxConfigMaps {
 			keys = append(keys, cache.NewObjectName(replicaSet.Namespace, name).String())
 		}
 		return keys, nil
 	}}); err != nil {
 		return nil, fmt.Errorf("indexing ReplicaSets: %w", err)
 	}
-	kind := newKind("ConfigMap", owners, configMaps.GetStore(), kube.CoreV1().ConfigMaps, extractConfigMap)
-	kind.digest = digestOfConfigMap
+	kind := newConfigMapKind(kube, configMaps.GetStore(), owners)
 	return &ConfigMaps{Kind: kind, kube: kube, index: configMaps.GetIndexer(), replicaSets: replicaSets.GetIndexer()}, nil
 }
 
 // Apply creates or updates the ConfigMap of a configuration. An immutable one of
 // another content under its name was not made here.
-func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *corev1.ConfigMap,
-	desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
-	if child == nil || !ptr.Deref(child.Immutable, false) {
+func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *cached.ConfigMap,
+	desired *corev1ac.ConfigMapApplyConfiguration) (*cached.ConfigMap, Operation, *problem.Problem) {
+	if child == nil || !child.Immutable {
 		return c.Kind.Apply(ctx, website, child, desired)
 	}
 	applied, p := c.Applied(child)
@@ -111,10 +118,31 @@ func (c *ConfigMaps) HoldsAny(website *v1beta1.Website) bool {
 }
 
 // named returns the cached nginx configurations with the deployment name of a Website.
-func (c *ConfigMaps) named(website *v1beta1.Website) []*corev1.ConfigMap {
+func (c *ConfigMaps) named(website *v1beta1.Website) []*cached.ConfigMap {
 	key := cache.NewObjectName(website.Namespace, resources.DeploymentName(website)).String()
-	return slices.DeleteFunc(Indexed[*corev1.ConfigMap](c.index, byDeploymentName, key),
-		func(configMap *corev1.ConfigMap) bool {
+	return slices.DeleteFunc(cached.Indexed[*cached.ConfigMap](c.index, byDeploymentName, key),
+		func(configMap *cached.ConfigMap) bool {
 			return resources.IsAgentConfigMap(configMap.Name)
 		})
+}
+
+// TemplateHash returns the label pod-template-hash of the pods that have the current pod template of a
+// Deployment. It is empty as long as the cache does not show a ReplicaSet with that. The age of pods does
+// not say it: one of an earlier template that is lost is replaced by another of that template.
+func (c *ConfigMaps) TemplateHash(deployment *cached.Deployment) string {
+	if deployment.Revision == "" {
+		return ""
+	}
+	for _, name := range deployment.NginxConfigMaps {
+		key := cache.NewObjectName(deployment.Namespace, name).String()
+		for _, replicaSet := range cached.Indexed[*cached.ReplicaSet](c.replicaSets, byConfigMap, key) {
+			if replicaSet.Revision != deployment.Revision {
+				continue
+			}
+			if hash, ok := strings.CutPrefix(replicaSet.Name, deployment.Name+"-"); ok {
+				return hash
+			}
+		}
+	}
+	return ""
 }

@@ -12,32 +12,26 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// LimitedRolloutAnnotation is on a Deployment while its pod template is one that the
-// controller has changed for another reason than a change of the Website. Such rollouts
-// are limited in number.
-const LimitedRolloutAnnotation = v1beta1.GroupName + "/limited-rollout"
-
 // Deployments reads and writes the Deployments of Websites.
 type Deployments struct {
-	*Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]
+	*Kind[*appsv1.Deployment, *cached.Deployment, *appsv1ac.DeploymentApplyConfiguration]
 }
 
 func newDeployments(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory,
 	owners Owners) *Deployments {
-	kind := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(),
-		kube.AppsV1().Deployments, extractDeployment)
-	kind.digest = digestOfDeployment
-	return &Deployments{kind}
+	return &Deployments{newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(),
+		kube.AppsV1().Deployments, cached.Deployments, cached.OfDeployment)}
 }
 
 // ApplyRest is Apply for a Deployment whose pods have to stay as they are: all of it but the
 // pod template is applied. That is read from the API server, and only if anything else is to
 // change.
-func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, child *appsv1.Deployment,
-	desired *appsv1ac.DeploymentApplyConfiguration) (*appsv1.Deployment, Operation, *problem.Problem) {
+func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, child *cached.Deployment,
+	desired *appsv1ac.DeploymentApplyConfiguration) (*cached.Deployment, Operation, *problem.Problem) {
 	before, p := d.Applied(child)
 	if p != nil {
 		return child, Unchanged, p
@@ -54,7 +48,7 @@ func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, c
 		return child, Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q, whose pod template is to stay: %w", d.name,
 			child.Name, err))
 	}
-	applied, err := d.extract(live, FieldManager)
+	applied, err := d.Extract(live, cached.FieldManager)
 	if err != nil {
 		return child, Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", d.name,
 			child.Name, err))
@@ -63,6 +57,5 @@ func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, c
 	if applied.Spec != nil {
 		desired.Spec.Template = applied.Spec.Template
 	}
-	d.Remember(live)
-	return d.Apply(ctx, website, live, desired)
+	return d.Apply(ctx, website, d.Remember(live), desired)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
@@ -35,7 +36,7 @@ func newWebsite(name string) *v1beta1.Website {
 // fixture is the kind of ConfigMaps over what an API server does with them.
 type fixture struct {
 	t *testing.T
-	*Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
+	*Kind[*corev1.ConfigMap, *cached.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
 	// store is that of the informer, which a test fills.
 	store cache.Store
 	// cachedWebsites and websites are those that the cache and the API server have.
@@ -67,17 +68,22 @@ func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 			t.Fatal(err)
 		}
 	}
-	f.Kind = &Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]{
-		name: "ConfigMap", owners: Owners{Cached: websitelisters.NewWebsiteLister(f.cachedWebsites), Live: websitesGetter{f}},
-		cache:  NewCache(f.store),
-		client: func(string) Client[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration] { return configMaps{f} },
-		extract: func(child *corev1.ConfigMap, _ string) (*corev1ac.ConfigMapApplyConfiguration, error) {
-			return f.applied[child.ResourceVersion], nil
-		},
-		digest: digestOf[*corev1ac.ConfigMapApplyConfiguration],
-		trim:   func(*corev1.ConfigMap) {},
-	}
+	owners := Owners{Cached: websitelisters.NewWebsiteLister(f.cachedWebsites), Live: websitesGetter{f}}
+	f.Kind = newKind("ConfigMap", owners, f.store, func(string) configMaps { return configMaps{f} }, cached.ConfigMaps, f.trimmed)
 	return f
+}
+
+// trimmed returns the cached form of a ConfigMap, with the digest of the applied fields.
+func (f *fixture) trimmed(child *corev1.ConfigMap) *cached.ConfigMap {
+	trimmed := cached.OfConfigMap(child)
+	if applied := f.applied[child.ResourceVersion]; applied != nil && cached.WasApplied(child) {
+		digest, err := cached.ConfigMaps.Digest(applied)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		trimmed.Applied = digest
+	}
+	return trimmed
 }
 
 // see makes the informer see what is stored now.
@@ -85,7 +91,7 @@ func (f *fixture) see() {
 	f.t.Helper()
 	var visible []any
 	if f.stored != nil {
-		visible = append(visible, f.stored.DeepCopy())
+		visible = append(visible, f.trimmed(f.stored))
 	}
 	if err := f.store.Replace(visible, ""); err != nil {
 		f.t.Fatal(err)

@@ -3,7 +3,6 @@ package children
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,28 +11,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// GenerationAnnotation is the generation of the Website from which a child was last
-// written. A controller whose cache lags finds in it that it would bring back an
-// older child.
-const GenerationAnnotation = v1beta1.GroupName + "/website-generation"
-
-func withGeneration[A ApplyConfiguration[A]](child A, generation int64) A {
-	return child.WithAnnotations(map[string]string{GenerationAnnotation: strconv.FormatInt(generation, 10)})
-}
-
-// WrittenGeneration returns the generation of the Website from which a child was last
-// written, if the child shows it.
-func WrittenGeneration(child metav1.Object) (int64, bool) {
-	generation, err := strconv.ParseInt(child.GetAnnotations()[GenerationAnnotation], 10, 64)
-	return generation, err == nil
-}
-
 // checkGeneration returns a problem if a child was written from a later generation
 // of its Website than the one at hand, unless the API server has that one: then its
 // store was restored to an older state.
-func (k *Kind[T, A]) checkGeneration(ctx context.Context, website *v1beta1.Website, child T) *problem.Problem {
-	written, ok := WrittenGeneration(child)
-	if !ok || written <= website.Generation || !metav1.IsControlledBy(child, website) {
+func (k *Kind[S, T, A]) checkGeneration(ctx context.Context, website *v1beta1.Website, child T) *problem.Problem {
+	if k.notes(child).WebsiteGeneration <= website.Generation || !metav1.IsControlledBy(child, website) {
 		return nil
 	}
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -53,7 +54,7 @@ func TestGeneration(t *testing.T) {
 					t.Fatal(p)
 				}
 				f.edit(func(child *corev1.ConfigMap) {
-					child.Annotations = map[string]string{GenerationAnnotation: test.written}
+					child.Annotations = map[string]string{cached.GenerationAnnotation: test.written}
 				})
 			}
 			f.see()
@@ -65,7 +66,7 @@ func TestGeneration(t *testing.T) {
 			}
 			got := ""
 			if f.stored != nil {
-				got = f.stored.Annotations[GenerationAnnotation]
+				got = f.stored.Annotations[cached.GenerationAnnotation]
 			}
 			if got != test.wantWritten {
 				t.Errorf("the child is of generation %q, want %q", got, test.wantWritten)

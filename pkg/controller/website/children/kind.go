@@ -6,17 +6,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
-
-// FieldManager is the name under which the controller writes.
-const FieldManager = "website-controller"
 
 // neverStored makes an apply create or do nothing. A plain apply would merge
 // into an object that another client created under this name a moment ago, if no
@@ -26,64 +22,42 @@ const FieldManager = "website-controller"
 // etcd is that of the empty store.
 const neverStored = "1"
 
-// Object is a child as the API server returns it, a pointer.
-type Object interface {
-	comparable
-	metav1.Object
-	runtime.Object
-}
-
-// ApplyConfiguration is a child as the controller wants it.
-type ApplyConfiguration[A any] interface {
-	GetKind() *string
-	GetAPIVersion() *string
-	GetName() *string
-	WithKind(string) A
-	WithAPIVersion(string) A
-	WithName(string) A
-	WithNamespace(string) A
-	WithUID(types.UID) A
-	WithResourceVersion(string) A
-	WithAnnotations(map[string]string) A
-}
-
 // Client is the part of a typed client that writes children.
-type Client[T Object, A any] interface {
-	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
-	Apply(ctx context.Context, desired A, options metav1.ApplyOptions) (T, error)
+type Client[S cached.Object, A any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (S, error)
+	Apply(ctx context.Context, desired A, options metav1.ApplyOptions) (S, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// Kind reads and writes the children of one kind.
-type Kind[T Object, A ApplyConfiguration[A]] struct {
+// Kind reads and writes the children of one kind: S as the API server returns them, T as the caches hold them, and A
+// as the controller wants them.
+type Kind[S, T cached.Object, A cached.ApplyConfiguration[A]] struct {
+	cached.Fields[S, A]
 	name   string
 	owners Owners
 	cache  cache.MutationCache
-	client func(namespace string) Client[T, A]
-	// extract returns the fields of an object that a field manager applied, and digest is of
-	// such fields.
-	extract func(child T, fieldManager string) (A, error)
-	digest  func(configuration A) (Digest, error)
-	// trim drops from a child what need not be in memory, as the informers do.
-	trim func(child T)
+	client func(namespace string) Client[S, A]
+	// trim returns the cached form of a child, and notes reads the traces of the writes of the controller.
+	trim  func(child S) T
+	notes func(child T) cached.Notes
 	// otherwise is what a user can do, besides deleting the other object, if a name is taken.
 	otherwise string
 }
 
-func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
-	name string, owners Owners, store cache.Store,
-	client func(namespace string) C, extract func(child T, fieldManager string) (A, error),
-) *Kind[T, A] {
-	return &Kind[T, A]{
-		name: name, owners: owners, cache: NewCache(store),
-		extract: extract, digest: digestOf[A], trim: func(child T) { Trim(child) },
+func newKind[S cached.Object, T cached.Child, A cached.ApplyConfiguration[A], C Client[S, A]](
+	name string, owners Owners, store cache.Store, client func(namespace string) C, fields cached.Fields[S, A],
+	trim func(child S) T,
+) *Kind[S, T, A] {
+	return &Kind[S, T, A]{
+		Fields: fields, name: name, owners: owners, cache: NewCache(store), trim: trim,
+		notes:     func(child T) cached.Notes { return child.Written() },
 		otherwise: "create this Website again with another deploymentName",
-		client:    func(namespace string) Client[T, A] { return client(namespace) },
+		client:    func(namespace string) Client[S, A] { return client(namespace) },
 	}
 }
 
 // String returns the name of the kind.
-func (k *Kind[T, A]) String() string { return k.name }
+func (k *Kind[S, T, A]) String() string { return k.name }
 
 // Operation is what was done to a child.
 type Operation string
@@ -101,24 +75,24 @@ const (
 // trusted only when it shows a child of this very Website: a missing one may not
 // have arrived yet, or lack the label that informers select on, and a foreign
 // one may be gone.
-func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name string) (T, *problem.Problem) {
+func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name string) (T, *problem.Problem) {
 	var none T
 	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
 		return child, nil
 	}
-	child, err := k.client(website.Namespace).Get(ctx, name, metav1.GetOptions{})
+	live, err := k.client(website.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return none, nil
 	}
 	if err != nil {
 		return none, problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", k.name, name, err))
 	}
+	child := k.trim(live)
 	switch {
 	case metav1.IsControlledBy(child, website):
-		k.Remember(child)
+		k.cache.Mutation(child)
 		return child, nil
-	case isOrphanOf(website, child):
-		k.trim(child)
+	case k.isOrphanOf(website, child):
 		if p := k.mayOwn(ctx, website, name); p != nil {
 			return none, p
 		}
@@ -130,7 +104,8 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 
 // Ensure creates or updates a child and returns it, with the operation that was
 // necessary.
-func (k *Kind[T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
+func (k *Kind[S, T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation,
+	*problem.Problem) {
 	child, p := k.Find(ctx, website, *desired.GetName())
 	if p != nil {
 		return child, Unchanged, p
@@ -140,7 +115,7 @@ func (k *Kind[T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desir
 
 // Apply is Ensure for a child that has been found already, or found missing. When
 // it cannot be written, it is returned as it is.
-func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child T, desired A) (T, Operation,
+func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, child T, desired A) (T, Operation,
 	*problem.Problem) {
 	var none T
 	if child == none {
@@ -152,14 +127,14 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 	if p := k.checkGeneration(ctx, website, child); p != nil {
 		return child, Unchanged, p
 	}
-	desired = withGeneration(desired, website.Generation)
-	applied, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()),
-		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	desired = cached.WithGeneration(desired, website.Generation)
+	live, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()),
+		metav1.ApplyOptions{FieldManager: cached.FieldManager, Force: true})
 	if err != nil {
 		k.refresh(ctx, website.Namespace, child.GetName())
 		return child, Unchanged, problem.Classify(fmt.Errorf("updating %s %q: %w", k.name, child.GetName(), err))
 	}
-	k.Remember(applied)
+	applied := k.Remember(live)
 	switch {
 	case applied.GetResourceVersion() == child.GetResourceVersion():
 		return applied, Unchanged, nil // Admission put back what was to change.
@@ -173,23 +148,25 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 // refresh remembers what there is after a write has failed: it was made for an
 // object that the cache shows and that is no longer there, or it took effect and
 // only its answer was lost. What cannot be read now is left to the next attempt.
-func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
+func (k *Kind[S, T, A]) refresh(ctx context.Context, namespace, name string) {
 	if child, err := k.client(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
 		k.Remember(child)
 	}
 }
 
-// Remember keeps a child that the API server has returned.
-func (k *Kind[T, A]) Remember(child T) {
-	k.trim(child)
+// Remember keeps a child that the API server has returned, and returns it as the caches hold it.
+func (k *Kind[S, T, A]) Remember(live S) T {
+	child := k.trim(live)
 	k.cache.Mutation(child)
+	return child
 }
 
 // shown drops what is remembered of a child if the informer's store has that, or something newer: the cache does so
 // when it is read.
-func (k *Kind[T, A]) shown(child metav1.Object) { k.cached(child.GetNamespace(), child.GetName()) }
+func (k *Kind[S, T, A]) shown(child metav1.Object) { k.cached(child.GetNamespace(), child.GetName()) }
 
-func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
+func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation,
+	*problem.Problem) {
 	var none T
 	name := *desired.GetName()
 	// A Website without a status has never had children that could be gone.
@@ -198,9 +175,9 @@ func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desir
 			return none, Unchanged, p
 		}
 	}
-	desired = withGeneration(desired, website.Generation)
-	child, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored),
-		metav1.ApplyOptions{FieldManager: FieldManager})
+	desired = cached.WithGeneration(desired, website.Generation)
+	live, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored),
+		metav1.ApplyOptions{FieldManager: cached.FieldManager})
 	if apierrors.IsConflict(err) {
 		// There is one, which was not there, or was not looked for.
 		if _, p := k.Find(ctx, website, name); p != nil {
@@ -210,14 +187,14 @@ func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desir
 	if err != nil {
 		return none, Unchanged, problem.Classify(fmt.Errorf("creating %s %q: %w", k.name, name, err))
 	}
-	k.Remember(child)
-	return child, Created, nil
+	return k.Remember(live), Created, nil
 }
 
 // Delete removes the child of a Website if the cache shows one: one that is not
 // in there yet has the Website reconciled again when it arrives. The preconditions
 // protect an object that has been replaced or adopted since.
-func (k *Kind[T, A]) Delete(ctx context.Context, website *v1beta1.Website, name string) (Operation, *problem.Problem) {
+func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, name string) (Operation,
+	*problem.Problem) {
 	var none T
 	child := k.cached(website.Namespace, name)
 	if child == none || !metav1.IsControlledBy(child, website) || !child.GetDeletionTimestamp().IsZero() {
@@ -242,14 +219,14 @@ func (k *Kind[T, A]) Delete(ctx context.Context, website *v1beta1.Website, name 
 
 // Holds reports whether the cache shows that a child of this name is the
 // Website's.
-func (k *Kind[T, A]) Holds(website *v1beta1.Website, name string) bool {
+func (k *Kind[S, T, A]) Holds(website *v1beta1.Website, name string) bool {
 	var none T
 	return k.Held(website, name) != none
 }
 
 // Held returns the child of this name as the cache shows it, or nil when that shows none
 // of the Website's.
-func (k *Kind[T, A]) Held(website *v1beta1.Website, name string) T {
+func (k *Kind[S, T, A]) Held(website *v1beta1.Website, name string) T {
 	var none T
 	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
 		return child
@@ -259,7 +236,7 @@ func (k *Kind[T, A]) Held(website *v1beta1.Website, name string) T {
 
 // cached returns a child as the cache shows it, or as it was last written or read
 // when that is newer; nil when the cache shows none.
-func (k *Kind[T, A]) cached(namespace, name string) T {
+func (k *Kind[S, T, A]) cached(namespace, name string) T {
 	var none T
 	obj, exists, err := k.cache.GetByKey(cache.NewObjectName(namespace, name).String())
 	if child, ok := obj.(T); err == nil && exists && ok {
@@ -270,7 +247,7 @@ func (k *Kind[T, A]) cached(namespace, name string) T {
 
 // BeingDeleted returns the problem that a child is being deleted, or nil if it is not. Its deletion
 // event has the Website reconciled again.
-func (k *Kind[T, A]) BeingDeleted(child T) *problem.Problem {
+func (k *Kind[S, T, A]) BeingDeleted(child T) *problem.Problem {
 	if child.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -281,10 +258,26 @@ func (k *Kind[T, A]) BeingDeleted(child T) *problem.Problem {
 	return p
 }
 
+// Applied returns the digest of the fields of a child that the controller has applied.
+func (k *Kind[S, T, A]) Applied(child T) (cached.Digest, *problem.Problem) {
+	notes := k.notes(child)
+	if notes.Unreadable != nil {
+		return cached.Digest{}, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name,
+			child.GetName(), notes.Unreadable))
+	}
+	return notes.Applied, nil
+}
+
+// Desired returns the digest of the fields that the controller is about to apply.
+func (k *Kind[S, T, A]) Desired(desired A) (cached.Digest, *problem.Problem) {
+	digest, err := k.Digest(desired)
+	return digest, problem.Classify(err)
+}
+
 // isUnchanged reports whether nothing is to be done to a child. One that is being
 // deleted is not written: if it differs, that is a problem until it is gone.
 // A generation of the Website that changes nothing of a child is not worth a write.
-func (k *Kind[T, A]) isUnchanged(child T, desired A) (bool, *problem.Problem) {
+func (k *Kind[S, T, A]) isUnchanged(child T, desired A) (bool, *problem.Problem) {
 	applied, p := k.Applied(child)
 	if p != nil {
 		return false, p

@@ -7,8 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -24,15 +22,6 @@ type Owners struct {
 	Live   websiteclient.WebsitesGetter
 }
 
-// OwnerOf returns the Website that controls a child, by its reference alone.
-func OwnerOf(child metav1.Object) (cache.ObjectName, types.UID, bool) {
-	owner := metav1.GetControllerOfNoCopy(child)
-	if owner == nil || !api.IsReference(owner) {
-		return cache.ObjectName{}, "", false
-	}
-	return cache.NewObjectName(child.GetNamespace(), owner.Name), owner.UID, true
-}
-
 // isOrphanOf reports whether an object may be adopted by a Website, by the rules
 // of Kubernetes' own controllers: it has no controller, it matches the labels of
 // the Website, and it is not being deleted. On top of these the controller must
@@ -40,10 +29,10 @@ func OwnerOf(child metav1.Object) (cache.ObjectName, types.UID, bool) {
 // client made is never touched. A client that forges managed fields as well gains nothing:
 // it may write the object, which then gets the content that the Website asks for.
 // The label of a preview cannot be copied, and is there also after a restore.
-func isOrphanOf(website *v1beta1.Website, child metav1.Object) bool {
+func (k *Kind[S, T, A]) isOrphanOf(website *v1beta1.Website, child T) bool {
 	return metav1.GetControllerOfNoCopy(child) == nil &&
 		child.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, child) &&
-		(WasApplied(child) || isPreviewOf(website, child))
+		(k.notes(child).WasApplied() || isPreviewOf(website, child))
 }
 
 // HasLabelsOf reports whether an object has the labels by which the children of a Website are found.
@@ -65,7 +54,7 @@ func isPreviewOf(website *v1beta1.Website, child metav1.Object) bool {
 // whose removal by garbage collection may be seen first. A child
 // created then would undo a deletion that orphans, and be removed again after any
 // other.
-func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name string) *problem.Problem {
+func (k *Kind[S, T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name string) *problem.Problem {
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -83,7 +72,7 @@ func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name 
 
 // taken returns the problem that an object with the name of a child belongs to something else. The
 // same object with another owner is another problem.
-func (k *Kind[T, A]) taken(website *v1beta1.Website, object T) *problem.Problem {
+func (k *Kind[S, T, A]) taken(website *v1beta1.Website, object T) *problem.Problem {
 	child := fmt.Sprintf("%s %q", k.name, object.GetName())
 	id, owner := k.name+"/"+object.GetName()+"/", metav1.GetControllerOf(object)
 	if owner == nil {
@@ -111,7 +100,7 @@ func (k *Kind[T, A]) taken(website *v1beta1.Website, object T) *problem.Problem 
 
 // isGone reports whether an owner is a Website that does not exist any more, or is being deleted,
 // such as the one of the same name that was deleted to make a new one.
-func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool {
+func (k *Kind[S, T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool {
 	if !api.IsReference(owner) {
 		return false
 	}
@@ -142,7 +131,7 @@ func (c *Children) Taken(ctx context.Context, website *v1beta1.Website, configMa
 
 // Claimed returns the problem that a name which no child has yet is claimed by an
 // older Website.
-func (k *Kind[T, A]) Claimed(name string, older *v1beta1.Website) *problem.Problem {
+func (k *Kind[S, T, A]) Claimed(name string, older *v1beta1.Website) *problem.Problem {
 	return problem.NameTaken(k.name+"/"+name+"/"+string(older.UID), false, "the older %s %q claims the name %q first; "+
 		"create this Website again with another deploymentName, or delete the other one", resources.Kind, older.Name, name)
 }

@@ -21,7 +21,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // maxPendingEvents limits the memory for unwritten events while the API server is unavailable.
@@ -67,7 +67,7 @@ func NewRecorder(ctx context.Context, sink clientevents.EventSink) (*Recorder, e
 		cancel:   cancel,
 		sink:     sink,
 		scheme:   scheme,
-		instance: children.FieldManager + "-" + host,
+		instance: cached.FieldManager + "-" + host,
 		pending:  make(chan struct{}, maxPendingEvents),
 	}, nil
 }
@@ -121,7 +121,7 @@ func (r *Recorder) event(regarding, related runtime.Object, eventType, reason, a
 			Namespace: about.Namespace,
 		},
 		EventTime:           metav1.NewMicroTime(now),
-		ReportingController: children.FieldManager,
+		ReportingController: cached.FieldManager,
 		ReportingInstance:   r.instance,
 		Action:              action,
 		Reason:              reason,

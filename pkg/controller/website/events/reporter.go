@@ -16,6 +16,7 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -126,7 +127,7 @@ func (r *Reporter) PreviewRemoved(website, preview *v1beta1.Website, why string)
 
 // NodePortLost reports that the node port of a deleted Service was taken before the
 // Service was created again.
-func (r *Reporter) NodePortLost(website *v1beta1.Website, service *corev1.Service, port int32) {
+func (r *Reporter) NodePortLost(website *v1beta1.Website, service *cached.Service, port int32) {
 	r.recorder.Eventf(website, service, corev1.EventTypeWarning, v1beta1.WebsiteReasonNodePortTaken, actionCreate,
 		"node port %d is no longer available, Service %q has another one; set spec.service.nodePort to keep a port",
 		port, service.Name)

@@ -18,11 +18,11 @@ func WantsAgentConfigMap(website *v1beta1.Website) bool {
 // to serve and which branches to list, also without the controller. It is no part of the pod template: what changes in
 // it replaces no pod.
 //
-// existing is the data of the ConfigMap that there is. The generation is that of the spec in
+// existing is the pin in the ConfigMap that there is. The generation is that of the spec in
 // which the pin last changed, as far as that is known, so that other changes are not written.
-func AgentConfigMap(website *v1beta1.Website, existing map[string]string) *corev1ac.ConfigMapApplyConfiguration {
+func AgentConfigMap(website *v1beta1.Website, existing string) *corev1ac.ConfigMapApplyConfiguration {
 	pin := requests.Pin{Commit: PinOf(website), Generation: website.Generation}
-	before, err := requests.ParsePin([]byte(existing[requests.PinFile]))
+	before, err := requests.ParsePin([]byte(existing))
 	if err == nil && before.Commit == pin.Commit && before.Generation <= pin.Generation {
 		pin = before
 	}

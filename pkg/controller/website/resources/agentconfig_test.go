@@ -45,7 +45,7 @@ func TestAgentConfigMap(t *testing.T) {
 			if !WantsAgentConfigMap(website) {
 				t.Error("there is no ConfigMap")
 			}
-			built := AgentConfigMap(website, map[string]string{requests.PinFile: test.existing})
+			built := AgentConfigMap(website, test.existing)
 			if got := built.Data[requests.PinFile]; got != test.wantPin {
 				t.Errorf("pin %s, want %s", got, test.wantPin)
 			}
@@ -72,7 +72,7 @@ func TestTheAgentsOfASuspendedWebsite(t *testing.T) {
 		"suspended before": {requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String(),
 			requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String()},
 	} {
-		got := AgentConfigMap(suspended, map[string]string{requests.PinFile: test.existing}).Data[requests.PinFile]
+		got := AgentConfigMap(suspended, test.existing).Data[requests.PinFile]
 		if pin, err := requests.ParsePin([]byte(got)); got != test.want || err != nil || pin.Commit != requests.PinCurrent {
 			t.Errorf("%s: agents read %s as %+v (%v), want %s", name, got, pin, err, test.want)
 		}

@@ -97,7 +97,7 @@ func TestWhatAgentsList(t *testing.T) {
 		"following HEAD":     {newWebsite(withPreviews), requests.Previews{Branches: []string{"feature/*"}, Head: true}},
 		"following a branch": {newWebsite(withPreviews, branch), requests.Previews{Branches: []string{"feature/*"}}},
 	} {
-		got, err := requests.ParsePreviews([]byte(AgentConfigMap(test.website, nil).Data[requests.PreviewsFile]))
+		got, err := requests.ParsePreviews([]byte(AgentConfigMap(test.website, "").Data[requests.PreviewsFile]))
 		if err != nil || !reflect.DeepEqual(got, test.want) ||
 			got.ID(test.website.Spec.Source.Git.Repository) != BranchesID(test.website) {
 			t.Errorf("%s: the agents read %+v, %v, want %+v", name, got, err, test.want)

@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -34,15 +33,14 @@ var written = sets.New(
 
 // RequestedByUser reports whether the pod template of a Deployment is about to change because the
 // Website has changed since the last reconciliation.
-func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment) bool {
+func RequestedByUser(website *v1beta1.Website, deployment *cached.Deployment) bool {
 	if website.Status.ObservedGeneration != website.Generation {
 		return true
 	}
 	// An earlier attempt to write the change may have failed. Then the status has this generation,
 	// but the Deployment does not.
 	reported := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)
-	generation, ok := children.WrittenGeneration(deployment)
-	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason) ||
+	return deployment.WebsiteGeneration != website.Generation && (reported == nil || !written.Has(reported.Reason) ||
 		isBeingDeleted(reported))
 }
 
@@ -55,9 +53,9 @@ func isBeingDeleted(progressing *metav1.Condition) bool {
 // InProgress reports whether a Deployment is replacing its pods in a limited rollout.
 // One that has exceeded its progress deadline, or is paused, does not count: it may never
 // end. There need not be a Deployment.
-func InProgress(deployment *appsv1.Deployment) bool {
-	if deployment == nil || deployment.Annotations[children.LimitedRolloutAnnotation] == "" ||
-		deployment.Spec.Paused || ptr.Deref(deployment.Spec.Replicas, 1) == 0 {
+func InProgress(deployment *cached.Deployment) bool {
+	if deployment == nil || !deployment.LimitedRollout || deployment.Paused ||
+		deployment.Replicas == 0 {
 		return false
 	}
 	status := &deployment.Status

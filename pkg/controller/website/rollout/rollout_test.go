@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 func TestRequestedByUser(t *testing.T) {
@@ -20,7 +20,7 @@ func TestRequestedByUser(t *testing.T) {
 	}
 	written := func(generation string) func(*v1beta1.Website, *appsv1.Deployment) {
 		return func(_ *v1beta1.Website, deployment *appsv1.Deployment) {
-			deployment.Annotations = map[string]string{children.GenerationAnnotation: generation}
+			deployment.Annotations = map[string]string{cached.GenerationAnnotation: generation}
 		}
 	}
 	for name, test := range map[string]struct {
@@ -62,7 +62,7 @@ func TestRequestedByUser(t *testing.T) {
 			for _, tweak := range test.tweaks {
 				tweak(website, deployment)
 			}
-			if got := RequestedByUser(website, deployment); got != test.want {
+			if got := RequestedByUser(website, cached.OfDeployment(deployment)); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
@@ -104,12 +104,12 @@ func TestInProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deployment := &appsv1.Deployment{
 				ObjectMeta: metav1.ObjectMeta{Generation: 2,
-					Annotations: map[string]string{children.LimitedRolloutAnnotation: "true"}},
+					Annotations: map[string]string{cached.LimitedRolloutAnnotation: "true"}},
 				Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2},
 			}
 			progressing("True", "ReplicaSetUpdated")(deployment)
 			test.tweak(deployment)
-			if got := InProgress(deployment); got != test.want {
+			if got := InProgress(cached.OfDeployment(deployment)); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -1,12 +1,12 @@
 package rollout
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -38,7 +38,7 @@ func (l *Limit) Hold(
 	switch {
 	case requested, ptr.Deref(website.Spec.Replicas, 1) == 0, !deployment.DeletionTimestamp.IsZero():
 	case l.Admit(website, after):
-		desired.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: "true"})
+		desired.WithAnnotations(map[string]string{cached.LimitedRolloutAnnotation: "true"})
 	default:
 		found.RolloutPending = true
 		keepMark(desired, deployment)
@@ -47,9 +47,9 @@ func (l *Limit) Hold(
 }
 
 // keepMark keeps the annotation of a limited rollout.
-func keepMark(desired *appsv1ac.DeploymentApplyConfiguration, deployment *appsv1.Deployment) {
-	if mark, ok := deployment.Annotations[children.LimitedRolloutAnnotation]; ok {
-		desired.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: mark})
+func keepMark(desired *appsv1ac.DeploymentApplyConfiguration, deployment *cached.Deployment) {
+	if deployment.LimitedRollout {
+		desired.WithAnnotations(map[string]string{cached.LimitedRolloutAnnotation: "true"})
 	}
 }
 

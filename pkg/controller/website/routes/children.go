@@ -3,24 +3,23 @@ package routes
 import (
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // routedChildren are the children of a Website that route its hosts.
 type routedChildren struct {
-	HTTPRoutes []*gatewayv1.HTTPRoute
-	Ingresses  []*networkingv1.Ingress
+	HTTPRoutes []*cached.HTTPRoute
+	Ingresses  []*cached.Ingress
 }
 
 // Hosts returns the hosts that the children route.
 func (c routedChildren) Hosts() []string {
 	var hosts []string
 	for _, route := range c.HTTPRoutes {
-		hosts = append(hosts, httpRouteHosts(route)...)
+		hosts = append(hosts, route.Hosts...)
 	}
 	for _, ingress := range c.Ingresses {
-		hosts = append(hosts, hostsOfIngress(ingress)...)
+		hosts = append(hosts, ingress.Hosts...)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
@@ -31,10 +30,10 @@ func (c routedChildren) Hosts() []string {
 func (c routedChildren) Accept(host string) bool {
 	routed := false
 	for _, route := range c.HTTPRoutes {
-		if !slices.Contains(route.Spec.Hostnames, gatewayv1.Hostname(host)) {
+		if !slices.Contains(route.Hosts, host) {
 			continue
 		}
-		for _, found := range routeObstacles([]*gatewayv1.HTTPRoute{route}) {
+		for _, found := range routeObstacles([]*cached.HTTPRoute{route}) {
 			if found != nil {
 				return false
 			}
@@ -42,7 +41,7 @@ func (c routedChildren) Accept(host string) bool {
 		routed = true
 	}
 	for _, ingress := range c.Ingresses {
-		if !slices.Contains(hostsOfIngress(ingress), host) {
+		if !slices.Contains(ingress.Hosts, host) {
 			continue
 		}
 		if ingressObstacle(ingress) != nil {
@@ -51,13 +50,4 @@ func (c routedChildren) Accept(host string) bool {
 		routed = true
 	}
 	return routed
-}
-
-// hostsOfIngress returns the hosts of the rules of an Ingress.
-func hostsOfIngress(ingress *networkingv1.Ingress) []string {
-	var hosts []string
-	for _, rule := range ingress.Spec.Rules {
-		hosts = append(hosts, rule.Host)
-	}
-	return hosts
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -43,8 +43,8 @@ var (
 
 // obstacleOf returns the obstacle for requests to the site, according to the conditions of Gateways
 // and of the children of a Website, or nil. Failures come before pending conditions.
-func obstacleOf(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet,
-	routes []*gatewayv1.HTTPRoute) *status.Obstacle {
+func obstacleOf(gateways []*gatewayv1.Gateway, sets []*cached.ListenerSet,
+	routes []*cached.HTTPRoute) *status.Obstacle {
 	var pending *status.Obstacle
 	for _, found := range slices.Concat(gatewayObstacles(gateways), setObstacles(sets), routeObstacles(routes)) {
 		switch {
@@ -67,27 +67,27 @@ func gatewayObstacles(gateways []*gatewayv1.Gateway) []*status.Obstacle {
 	return found
 }
 
-func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
+func setObstacles(sets []*cached.ListenerSet) []*status.Obstacle {
 	var found []*status.Obstacle
 	for _, set := range sets {
 		// Listeners first: their failure is the reason why the set is not accepted.
-		for _, listener := range set.Status.Listeners {
+		for _, listener := range set.Listeners {
 			what := fmt.Sprintf("listener %q of ListenerSet %q", listener.Name, set.Name)
 			found = append(found, obstacle(what, set.Generation, listener.Conditions, ofListener))
 		}
 		found = append(found, obstacle(fmt.Sprintf("ListenerSet %q", set.Name), set.Generation,
-			set.Status.Conditions, ofListenerSet))
+			set.Conditions, ofListenerSet))
 	}
 	return found
 }
 
-func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
+func routeObstacles(routes []*cached.HTTPRoute) []*status.Obstacle {
 	var found []*status.Obstacle
 	for _, route := range routes {
 		what := fmt.Sprintf("HTTPRoute %q", route.Name)
-		for _, ref := range route.Spec.ParentRefs {
+		for _, ref := range route.Parents {
 			reported := false
-			for _, parent := range route.Status.Parents {
+			for _, parent := range route.Status {
 				if isSameParent(route, ref, parent.ParentRef) {
 					reported = true
 					found = append(found, obstacle(what, route.Generation, parent.Conditions, ofRoute))
@@ -103,7 +103,7 @@ func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
 
 // isSameParent reports whether two references of a route are to the same Gateway or ListenerSet. The
 // status entries of other parents stay if their controller is gone: nothing else removes them.
-func isSameParent(route *gatewayv1.HTTPRoute, ref, parent gatewayv1.ParentReference) bool {
+func isSameParent(route *cached.HTTPRoute, ref, parent gatewayv1.ParentReference) bool {
 	return ref.Name == parent.Name && ptr.Deref(ref.Kind, "Gateway") == ptr.Deref(parent.Kind, "Gateway") &&
 		ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace,
 			gatewayv1.Namespace(route.Namespace))
@@ -134,17 +134,17 @@ func obstacle(what string, generation int64, conditions []metav1.Condition, expe
 
 // ingressObstacle returns the obstacle for requests to the site, according to the status of an
 // Ingress, or nil. The status has only an address.
-func ingressObstacle(ingress *networkingv1.Ingress) *status.Obstacle {
+func ingressObstacle(ingress *cached.Ingress) *status.Obstacle {
 	switch {
-	case len(ingress.Status.LoadBalancer.Ingress) > 0:
+	case len(ingress.Addresses) > 0:
 		return nil
-	case ingress.Spec.IngressClassName == nil:
+	case ingress.Class == nil:
 		return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
 			Message: fmt.Sprintf("Ingress %q has no class, and the cluster no default: set spec.routing, or --default-gateway "+
 				"or --default-ingress-class of website-controller", ingress.Name)}
 	default:
 		return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
 			Message: fmt.Sprintf("Ingress %q has no address yet: the controller of the IngressClass %q sets it", ingress.Name,
-				*ingress.Spec.IngressClassName)}
+				*ingress.Class)}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // conditions returns conditions of generation 2, of the form "Accepted" or "!Accepted".
@@ -89,7 +90,8 @@ func TestObstacle(t *testing.T) {
 					Conditions: conditions("!Accepted")}
 				route.Status.Parents = append(route.Status.Parents, former)
 			}
-			found := obstacleOf([]*gatewayv1.Gateway{gateway}, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
+			found := obstacleOf([]*gatewayv1.Gateway{gateway}, []*cached.ListenerSet{cached.OfListenerSet(set)},
+				[]*cached.HTTPRoute{cached.OfHTTPRoute(route)})
 			switch {
 			case found == nil && test.reason != "", found != nil &&
 				(found.Reason != test.reason || found.Pending != test.pending || !strings.Contains(found.Message, test.message)):
@@ -100,16 +102,16 @@ func TestObstacle(t *testing.T) {
 }
 
 func TestIngressObstacle(t *testing.T) {
-	ingress := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "site"}}
+	ingress := cached.OfIngress(&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "site"}})
 	if found := ingressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no class") {
 		t.Errorf("without a class: %+v", found)
 	}
-	ingress.Spec.IngressClassName = new("nginx")
+	ingress.Class = new("nginx")
 	if found := ingressObstacle(ingress); found == nil || !found.Pending ||
 		!strings.Contains(found.Message, "no address") {
 		t.Errorf("without an address: %+v", found)
 	}
-	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "10.0.0.1"}}
+	ingress.Addresses = []networkingv1.IngressLoadBalancerIngress{{IP: "10.0.0.1"}}
 	if found := ingressObstacle(ingress); found != nil {
 		t.Errorf("with an address: %+v", found)
 	}

@@ -11,7 +11,7 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -88,7 +88,7 @@ func (r *Routes) enqueueRoutedBy(obj any) {
 	if err != nil || !r.queue.Running.Load() {
 		return
 	}
-	for _, website := range children.Indexed[*v1beta1.Website](r.websites, byGateway, key.String()) {
+	for _, website := range cached.Indexed[*v1beta1.Website](r.websites, byGateway, key.String()) {
 		r.queue.Enqueue(cache.MetaObjectToName(website))
 	}
 	for _, route := range r.router.routesAt(key) {
@@ -98,7 +98,7 @@ func (r *Routes) enqueueRoutedBy(obj any) {
 
 // enqueueRouted queues the Websites that have, or should have, routes.
 func (r *Routes) enqueueRouted() {
-	for _, website := range children.Indexed[*v1beta1.Website](r.websites, byRouted, "") {
+	for _, website := range cached.Indexed[*v1beta1.Website](r.websites, byRouted, "") {
 		r.queue.Enqueue(cache.MetaObjectToName(website))
 	}
 }
@@ -113,7 +113,7 @@ func (r *Routes) EnqueueRivals(before, after *v1beta1.Website) {
 	queued := sets.New[cache.ObjectName]()
 	for _, host := range contestedHosts(before, after) {
 		// The index may have a later state of this Website, whose event follows.
-		rivals := slices.DeleteFunc(children.Indexed[*v1beta1.Website](r.websites, byHost, host),
+		rivals := slices.DeleteFunc(cached.Indexed[*v1beta1.Website](r.websites, byHost, host),
 			func(website *v1beta1.Website) bool {
 				return website.Namespace == this.Namespace && website.Name == this.Name
 			})

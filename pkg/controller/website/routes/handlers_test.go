@@ -18,7 +18,7 @@ import (
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -38,7 +38,7 @@ func newRouteHandlers(t *testing.T, defaults Defaults, websites ...*v1beta1.Webs
 	h := &routeHandlers{T: t, Routes: New(Config{Watch: watched, Defaults: defaults}, Controller{
 		Websites: index, Queue: work, Clock: clock.RealClock{}, ChildHandler: cache.ResourceEventHandlerFuncs{},
 		EnqueueOwner: func(child metav1.Object, p queue.Priority) {
-			key, _, _ := children.OwnerOf(child)
+			key, _, _ := cached.OwnerOf(child)
 			work.EnqueueAs(key, p)
 		},
 	})}
@@ -101,13 +101,13 @@ func TestGatewayEvents(t *testing.T) {
 		hosted("a", "default", 1, host), hosted("a", "none", 1), byClass, removed, moved,
 		through(hosted("a", "own", 1, host), "", "edge"), through(hosted("b", "named", 1, host), "a", "edge"),
 		through(through(hosted("d", "two", 1, host), "", "edge"), "a", "edge"))
-	if err := h.Stores().HTTPRoutes.Add(&gatewayv1.HTTPRoute{
+	if err := h.Stores().HTTPRoutes.Add(cached.OfHTTPRoute(&gatewayv1.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "moved", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: resources.Kind, Name: "moved", UID: moved.UID,
 			Controller: ptr.To(true)}}},
 		Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{
 			Namespace: ptr.To(gatewayv1.Namespace("c")), Name: "before"}}}},
-	}); err != nil {
+	})); err != nil {
 		t.Fatal(err)
 	}
 	handler := h.gatewayHandler()

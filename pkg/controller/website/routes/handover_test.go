@@ -14,6 +14,7 @@ import (
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 )
@@ -77,7 +78,7 @@ func TestHandover(t *testing.T) {
 			index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(Defaults{}))
 			stores := children.RouteStores{}
 			for _, store := range []*cache.Indexer{&stores.HTTPRoutes, &stores.ListenerSets, &stores.Ingresses} {
-				*store = cache.NewIndexer(cache.MetaNamespaceKeyFunc, children.IndexByOwner())
+				*store = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cached.IndexByOwner())
 			}
 			add := func(store cache.Indexer, obj any) {
 				if err := store.Add(obj); err != nil {
@@ -85,14 +86,14 @@ func TestHandover(t *testing.T) {
 				}
 			}
 			add(index, website)
-			add(stores.HTTPRoutes, routeOf(website, metav1.ConditionTrue))
+			add(stores.HTTPRoutes, cached.OfHTTPRoute(routeOf(website, metav1.ConditionTrue)))
 			if test.heir != nil {
 				add(index, test.heir)
 			}
 			if test.hasRoute {
 				route := routeOf(test.heir, test.accepted)
 				route.Namespace = cmp.Or(test.elsewhere, route.Namespace)
-				add(stores.HTTPRoutes, route)
+				add(stores.HTTPRoutes, cached.OfHTTPRoute(route))
 			}
 			r, since := &Routes{websites: index, children: &children.Children{}, clock: clock, queue: queue.New(clock)},
 				&time.Time{}

@@ -9,7 +9,7 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -83,7 +83,7 @@ func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) 
 // holderOf returns the owner of a host, the oldest Website, or nil. A Website that is being deleted
 // gives its hosts up.
 func holderOf(index cache.Indexer, host string) *v1beta1.Website {
-	return oldestOf(children.Indexed[*v1beta1.Website](index, byHost, host))
+	return oldestOf(cached.Indexed[*v1beta1.Website](index, byHost, host))
 }
 
 // oldestOf returns the oldest Website that is not being deleted, or nil.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -48,11 +49,11 @@ func TestOldestHasTheHost(t *testing.T) {
 // TestIsStarting: hosts are requested once a pod is available, and always after they have been routed
 // once: then requests show that a site is down.
 func TestIsStarting(t *testing.T) {
-	available := func(n int32) *appsv1.Deployment {
-		return &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: n}}
+	available := func(n int32) *cached.Deployment {
+		return &cached.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: n}}
 	}
 	for name, test := range map[string]struct {
-		deployment *appsv1.Deployment
+		deployment *cached.Deployment
 		routed     []metav1.ConditionStatus
 		want       bool
 	}{

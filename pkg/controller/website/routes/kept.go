@@ -3,11 +3,11 @@ package routes
 import (
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -17,6 +17,18 @@ import (
 type keptHosts struct {
 	obstructed []string
 	taken      map[string]string
+}
+
+func (k keptHosts) ingresses(ingresses []*cached.Ingress) []string {
+	return namesWithHosts(ingresses, func(ingress *cached.Ingress) []string { return ingress.Hosts }, k)
+}
+
+func (k keptHosts) httpRoutes(routes []*cached.HTTPRoute) []string {
+	return namesWithHosts(routes, func(route *cached.HTTPRoute) []string { return route.Hosts }, k)
+}
+
+func (k keptHosts) listenerSets(sets []*cached.ListenerSet) []string {
+	return namesWithHosts(sets, func(set *cached.ListenerSet) []string { return set.Hosts }, k)
 }
 
 // namesWithHosts returns the names of the children whose routes stay.
@@ -33,33 +45,17 @@ func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, kept 
 	return names
 }
 
-func httpRouteHosts(route *gatewayv1.HTTPRoute) []string {
-	var hosts []string
-	for _, host := range route.Spec.Hostnames {
-		hosts = append(hosts, string(host))
-	}
-	return hosts
-}
-
-func listenerSetHosts(set *gatewayv1.ListenerSet) []string {
-	var hosts []string
-	for _, listener := range set.Spec.Listeners {
-		hosts = append(hosts, string(ptr.Deref(listener.Hostname, "")))
-	}
-	return hosts
-}
-
 // isPlainIngress reports whether an Ingress serves its hosts without TLS.
-func isPlainIngress(ingress *networkingv1.Ingress) bool { return len(ingress.Spec.TLS) == 0 }
+func isPlainIngress(ingress *cached.Ingress) bool { return !ingress.TLS }
 
 // isPlain returns a predicate for HTTPRoutes that may serve their hosts without TLS: at a Gateway,
 // unless they name a listener with TLS. The listeners of ListenerSets that serve have TLS.
 func isPlain(
 	gatewayOf func(namespace, name string) (gateway *gatewayv1.Gateway, watched bool),
-) func(*gatewayv1.HTTPRoute) bool {
-	return func(route *gatewayv1.HTTPRoute) bool {
+) func(*cached.HTTPRoute) bool {
+	return func(route *cached.HTTPRoute) bool {
 		return !resources.IsRedirectToHTTPS(route.Name) &&
-			slices.ContainsFunc(route.Spec.ParentRefs, func(parent gatewayv1.ParentReference) bool {
+			slices.ContainsFunc(route.Parents, func(parent gatewayv1.ParentReference) bool {
 				if ptr.Deref(parent.Kind, "Gateway") != "Gateway" {
 					return false
 				}

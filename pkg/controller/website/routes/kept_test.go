@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // TestNamesWithHosts: routes of hosts that a Website has given up are not kept for its remaining
@@ -17,15 +19,12 @@ import (
 func TestNamesWithHosts(t *testing.T) {
 	hostname := gatewayv1.Hostname("a.example.com")
 	meta := metav1.ObjectMeta{Name: "of-a"}
-	ingresses := []*networkingv1.Ingress{
-		{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}},
-	}
-	routes := []*gatewayv1.HTTPRoute{
-		{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}},
-	}
-	sets := []*gatewayv1.ListenerSet{
-		{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}},
-	}
+	ingress := cached.OfIngress(&networkingv1.Ingress{ObjectMeta: meta,
+		Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}})
+	route := cached.OfHTTPRoute(&gatewayv1.HTTPRoute{ObjectMeta: meta,
+		Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}})
+	set := cached.OfListenerSet(&gatewayv1.ListenerSet{ObjectMeta: meta,
+		Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}})
 	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil,
 		"a.example.com, which another Website has got": nil} {
 		host, _, isTaken := strings.Cut(host, ",")
@@ -34,9 +33,9 @@ func TestNamesWithHosts(t *testing.T) {
 			kept.taken = map[string]string{host: "another Website"}
 		}
 		for kind, got := range map[string][]string{
-			"Ingress":     namesWithHosts(ingresses, hostsOfIngress, kept),
-			"HTTPRoute":   namesWithHosts(routes, httpRouteHosts, kept),
-			"ListenerSet": namesWithHosts(sets, listenerSetHosts, kept),
+			"Ingress":     kept.ingresses([]*cached.Ingress{ingress}),
+			"HTTPRoute":   kept.httpRoutes([]*cached.HTTPRoute{route}),
+			"ListenerSet": kept.listenerSets([]*cached.ListenerSet{set}),
 		} {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: kept for %s are %q, want %q", kind, host, got, want)
@@ -93,7 +92,7 @@ func TestIsPlain(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: cmp.Or(test.route, "kubia-website")},
 			Spec:       gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: test.parents}},
 		}
-		if got := isPlain(gatewayOf)(route); got != test.want {
+		if got := isPlain(gatewayOf)(cached.OfHTTPRoute(route)); got != test.want {
 			t.Errorf("%s: plain is %t, want %t", name, got, test.want)
 		}
 	}

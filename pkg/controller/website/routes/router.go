@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
@@ -58,9 +59,9 @@ func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHan
 	api, namespace := config.Gateway.GatewayV1(), config.Namespace
 	r.httpRoutes = child(httpRoutes, &gatewayv1.HTTPRoute{}, sourceOf(api.HTTPRoutes(namespace)), httpRouteIndexers())
 	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, sourceOf(api.ListenerSets(namespace)),
-		children.IndexByOwner())
+		cached.IndexByOwner())
 	r.ingresses = child(ingresses, &networkingv1.Ingress{}, sourceOf(config.Kube.NetworkingV1().Ingresses(namespace)),
-		children.IndexByOwner())
+		cached.IndexByOwner())
 	r.ingresses.streams = config.Kube
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
@@ -126,8 +127,8 @@ func (r *router) gateway(namespace, name string) (gateway *gatewayv1.Gateway, wa
 }
 
 // routesAt returns the HTTPRoutes at a Gateway.
-func (r *router) routesAt(gateway cache.ObjectName) []*gatewayv1.HTTPRoute {
-	return children.Indexed[*gatewayv1.HTTPRoute](r.httpRoutes.store, byGateway, gateway.String())
+func (r *router) routesAt(gateway cache.ObjectName) []*cached.HTTPRoute {
+	return cached.Indexed[*cached.HTTPRoute](r.httpRoutes.store, byGateway, gateway.String())
 }
 
 // run discovers and watches until the context ends. It starts when a Website has hosts.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -132,9 +132,9 @@ func isStarting(found *status.Input) bool {
 
 // writtenRoutes are the children of a Website that route its hosts.
 type writtenRoutes struct {
-	listenerSets []*gatewayv1.ListenerSet
-	httpRoutes   []*gatewayv1.HTTPRoute
-	ingress      *networkingv1.Ingress
+	listenerSets []*cached.ListenerSet
+	httpRoutes   []*cached.HTTPRoute
+	ingress      *cached.Ingress
 }
 
 func (w writtenRoutes) obstacle(way way) *status.Obstacle {
@@ -171,8 +171,8 @@ func (r *Routes) writeRoutes(ctx context.Context, website *v1beta1.Website,
 	return written, p
 }
 
-func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, r *Routes,
-	website *v1beta1.Website, kind *children.Several[T, A], desired A) (T, *problem.Problem) {
+func ensureRoute[S, T cached.Object, A cached.ApplyConfiguration[A]](ctx context.Context, r *Routes,
+	website *v1beta1.Website, kind *children.Several[S, T, A], desired A) (T, *problem.Problem) {
 	child, done, p := kind.Ensure(ctx, website, desired)
 	if p != nil {
 		return child, p
@@ -198,11 +198,11 @@ func (r *Routes) deleteRoutes(ctx context.Context, website *v1beta1.Website, des
 		names        []string
 	}{
 		{r.children.Ingresses, r.children.Ingresses.DeleteOthers,
-			append(desired.ingressNames(), namesWithHosts(ingresses, hostsOfIngress, kept)...)},
+			append(desired.ingressNames(), kept.ingresses(ingresses)...)},
 		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers,
-			append(namesOf(desired.httpRoutes), namesWithHosts(httpRoutes, httpRouteHosts, kept)...)},
+			append(namesOf(desired.httpRoutes), kept.httpRoutes(httpRoutes)...)},
 		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets),
-			namesWithHosts(r.children.ListenerSets.Of(website), listenerSetHosts, kept)...)},
+			kept.listenerSets(r.children.ListenerSets.Of(website))...)},
 	} {
 		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
 		for range deleted {

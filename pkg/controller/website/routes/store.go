@@ -6,24 +6,21 @@ import (
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // trimChild keeps the required fields of a child.
-func trimChild(obj any) (any, bool) {
-	children.Trim(obj)
-	return obj, true
-}
+func trimChild(obj any) (any, bool) { return cached.Of(obj), true }
 
 func httpRouteIndexers() cache.Indexers {
-	indexers := children.IndexByOwner()
+	indexers := cached.IndexByOwner()
 	indexers[byGateway] = func(obj any) ([]string, error) {
-		route, ok := obj.(*gatewayv1.HTTPRoute)
+		route, ok := obj.(*cached.HTTPRoute)
 		if !ok {
 			return nil, nil
 		}
 		var gateways []string
-		for _, parent := range route.Spec.ParentRefs {
+		for _, parent := range route.Parents {
 			if ptr.Deref(parent.Kind, "Gateway") == "Gateway" {
 				namespace := ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))
 				gateways = append(gateways, cache.NewObjectName(string(namespace), string(parent.Name)).String())

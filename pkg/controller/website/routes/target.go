@@ -1,11 +1,11 @@
 package routes
 
 import (
-	networkingv1 "k8s.io/api/networking/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
@@ -56,9 +56,9 @@ func (w way) entrances(website *v1beta1.Website, host string, written writtenRou
 	return entrances
 }
 
-func addressesOf(ingress *networkingv1.Ingress) []string {
+func addressesOf(ingress *cached.Ingress) []string {
 	var addresses []string
-	for _, address := range ingress.Status.LoadBalancer.Ingress {
+	for _, address := range ingress.Addresses {
 		for _, value := range []string{address.IP, address.Hostname} {
 			if value != "" {
 				addresses = append(addresses, value)

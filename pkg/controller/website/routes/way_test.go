@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
@@ -115,10 +116,9 @@ func TestTarget(t *testing.T) {
 		Status: gatewayv1.GatewayStatus{Addresses: []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"},
 			{Value: "gateway.example.com"}}},
 	}
-	ingress := &networkingv1.Ingress{}
-	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
+	ingress := &cached.Ingress{Addresses: []networkingv1.IngressLoadBalancerIngress{
 		{IP: "192.0.2.2"}, {Hostname: "ingress.example.com"},
-	}
+	}}
 	redirected := func(w *v1beta1.Website) {
 		w.Spec.Hosts[0].Role, w.Spec.Hosts[2].Role = v1beta1.HostRoleCanonical, v1beta1.HostRoleRedirect
 	}

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -21,9 +21,9 @@ import (
 type Input struct {
 	Website *v1beta1.Website
 	// Deployment is nil when there is none.
-	Deployment *appsv1.Deployment
+	Deployment *cached.Deployment
 	// Service is nil when it is unknown, or could not be written.
-	Service *corev1.Service
+	Service *cached.Service
 	// ServiceTaken is true when the Service of that name has another owner.
 	ServiceTaken bool
 	// ServiceMissing is true when there is no Service and it could not be created.

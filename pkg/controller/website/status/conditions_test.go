@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -63,12 +64,16 @@ func equalStatus(a, b v1beta1.WebsiteStatus) bool { return apiequality.Semantic.
 func newInput(tweaks ...func(*Input)) *Input {
 	in := &Input{
 		Website: newWebsite(withReplicas(2)),
-		Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{
+		Deployment: &cached.Deployment{Status: appsv1.DeploymentStatus{
 			Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		}},
-		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": "website-nginx"},
-			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080}}}},
+		Service: cached.OfService(&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace},
+			Spec: corev1.ServiceSpec{
+				Selector: map[string]string{"app": "website-nginx"},
+				Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080}},
+			},
+		}),
 		Pods: []Pod{newPod("a"), newPod("b")}, Template: "current",
 		Probing: true,
 		Now:     testNow,
@@ -217,10 +222,10 @@ func TestConditions(t *testing.T) {
 				Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
 		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded " +
 			"True/CommitPublished", commitA, ""},
-		"rollout paused": {func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
+		"rollout paused": {func(in *Input) { in.Deployment.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
 			"False/DeploymentPaused True/MinimumReplicasAvailable False/DeploymentPaused True/CommitPublished", commitA,
 			"kubectl rollout resume deployment/"},
-		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Spec.Paused = true },
+		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Paused = true },
 			served + "True/CommitPublished", commitA, ""},
 		"rollout pending": {func(in *Input) { in.RolloutPending = true },
 			"True/Serving True/MinimumReplicasAvailable False/RolloutPending True/CommitPublished", commitA, "as specified"},
@@ -387,17 +392,17 @@ func TestConditions(t *testing.T) {
 			in.Deployment, in.Service, in.Pods = nil, nil, nil
 			in.Problem = problem.NameTaken("d", false, `Deployment "d" exists already and belongs to Website "first"`)
 		}, "False/NameTaken False/NameTaken False/NameTaken Unknown/NoReadyPods", "", `belongs to Website "first"`},
-		"service selects other pods": {func(in *Input) { in.Service.Spec.Selector["app"] = "other" },
+		"service selects other pods": {func(in *Input) { in.Service.Selector["app"] = "other" },
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
-		"service without selector": {func(in *Input) { in.Service.Spec.Selector = nil },
+		"service without selector": {func(in *Input) { in.Service.Selector = nil },
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
 		"service selects a port that no pod has": {func(in *Input) {
-			in.Service.Spec.Ports[0].TargetPort = intstr.FromString("web")
+			in.Service.Ports[0].TargetPort = intstr.FromString("web")
 		},
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
 		"service selects one of two pods": {func(in *Input) { in.Pods[0].Labels = nil },
 			served + "True/CommitPublished", commitA, ""},
-		"service selects a number": {func(in *Input) { in.Service.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) },
+		"service selects a number": {func(in *Input) { in.Service.Ports[0].TargetPort = intstr.FromInt32(8080) },
 			served + "True/CommitPublished", commitA, ""},
 		"no service, pods serve": {func(in *Input) {
 			in.Service, in.ServiceMissing = nil, true

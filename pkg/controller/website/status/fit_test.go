@@ -54,7 +54,7 @@ func largest(text string) *Input {
 	}
 	in.PodSelector = map[string]string{"app": "website-nginx", "controller": website.Name,
 		appsv1.DefaultDeploymentUniqueLabelKey: name(0, 63)}
-	in.Service.Status.LoadBalancer.Ingress = slices.Repeat(
+	in.Service.Ingress = slices.Repeat(
 		[]corev1.LoadBalancerIngress{{Hostname: name(0, 240) + ".example.com"}}, 5,
 	)
 	return in

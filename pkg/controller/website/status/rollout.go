@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -143,7 +144,7 @@ func rolloutInProgress(*Input) *finding {
 // paused returns a finding if the Deployment is paused. The controller does not own that field, and
 // leaves it to other clients.
 func paused(in *Input) *finding {
-	if in.Deployment == nil || !in.Deployment.Spec.Paused || in.updated() || in.onlyScaling() {
+	if in.Deployment == nil || !in.Deployment.Paused || in.updated() || in.onlyScaling() {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonDeploymentPaused,
@@ -173,7 +174,7 @@ var quotaLimit = regexp.MustCompile(`exceeded quota: ([^,]+),.*(limited: .*)$`)
 var forbiddenObject = regexp.MustCompile(`^.*?pods "[^"]*" is forbidden: `)
 
 // podsRefused returns the reason in the conditions of a Deployment why it has no pods.
-func podsRefused(website *v1beta1.Website, deployment *appsv1.Deployment) *finding {
+func podsRefused(website *v1beta1.Website, deployment *cached.Deployment) *finding {
 	failure := workload.DeploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
 	if failure == nil || failure.Status != corev1.ConditionTrue {
 		return nil

@@ -26,9 +26,9 @@ func noEndpoints(in *Input) *finding {
 	if in.Service == nil || len(ready) == 0 {
 		return nil
 	}
-	selector := labels.SelectorFromSet(in.Service.Spec.Selector)
+	selector := labels.SelectorFromSet(in.Service.Selector)
 	for _, pod := range ready {
-		if port != nil && len(in.Service.Spec.Selector) > 0 && selector.Matches(labels.Set(pod.Labels)) &&
+		if port != nil && len(in.Service.Selector) > 0 && selector.Matches(labels.Set(pod.Labels)) &&
 			workload.HasPort(pod, port.TargetPort) {
 			return nil
 		}

@@ -73,10 +73,10 @@ func TestStalledAndReconciling(t *testing.T) {
 			"Reconciling/RolloutInProgress"},
 		"change not observed": {func(in *Input) { in.Deployment.Generation = 2 }, "Reconciling/RolloutInProgress"},
 		"paused": {
-			func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
+			func(in *Input) { in.Deployment.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
 			"Stalled/DeploymentPaused",
 		},
-		"paused, nothing to roll out":                 {func(in *Input) { in.Deployment.Spec.Paused = true }, ""},
+		"paused, nothing to roll out":                 {func(in *Input) { in.Deployment.Paused = true }, ""},
 		"name taken":                                  {taken(false), "Stalled/NameTaken"},
 		"name taken by a child that is being deleted": {taken(true), "Reconciling/NameTaken"},
 		"invalid":                 {reports(v1beta1.WebsiteReasonSpecInvalid), "Stalled/SpecInvalid"},

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -17,13 +18,13 @@ const maxHosts = 3
 
 // urlsOf returns the URLs of a Service, best first: the addresses of the load balancer, then nodes,
 // then the name within the cluster.
-func urlsOf(service *corev1.Service, nodes []string) []string {
+func urlsOf(service *cached.Service, nodes []string) []string {
 	port := httpPort(service)
 	if port == nil {
 		return nil
 	}
 	var urls []string
-	for _, ingress := range service.Status.LoadBalancer.Ingress {
+	for _, ingress := range service.Ingress {
 		if !service.DeletionTimestamp.IsZero() {
 			break // The load balancer goes before the Service does.
 		}
@@ -61,12 +62,12 @@ func (in *Input) nodes() []string {
 
 // httpPort returns the port of a Service for the Website. Other clients may have added ports, in any
 // order.
-func httpPort(service *corev1.Service) *corev1.ServicePort {
+func httpPort(service *cached.Service) *corev1.ServicePort {
 	if service == nil {
 		return nil
 	}
-	for i := range service.Spec.Ports {
-		if port := &service.Spec.Ports[i]; port.Port == resources.ServicePort && port.Protocol != corev1.ProtocolUDP &&
+	for i := range service.Ports {
+		if port := &service.Ports[i]; port.Port == resources.ServicePort && port.Protocol != corev1.ProtocolUDP &&
 			port.Protocol != corev1.ProtocolSCTP {
 			return port
 		}

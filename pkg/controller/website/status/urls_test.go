@@ -8,15 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func TestURLs(t *testing.T) {
-	service := func(tweak func(*corev1.Service)) *corev1.Service {
+	service := func(tweak func(*corev1.Service)) *cached.Service {
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		tweak(s)
-		return s
+		return cached.OfService(s)
 	}
 	on := func(hosts ...string) []Pod {
 		var pods []Pod
@@ -29,7 +30,7 @@ func TestURLs(t *testing.T) {
 	}
 	nodePort := func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30080 }
 	for name, test := range map[string]struct {
-		service *corev1.Service
+		service *cached.Service
 		pods    []Pod
 		want    []string
 	}{
@@ -71,10 +72,10 @@ func TestURLsDuringATakeover(t *testing.T) {
 		"the first new pod is ready":    {nil, []Pod{own}, []string{"http://192.0.2.2:30080", "http://s.ns.svc"}},
 		"the Service leads to own pods": {nil, nil, []string{"http://s.ns.svc"}},
 	} {
-		service := &corev1.Service{
+		service := cached.OfService(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}},
-		}
+		})
 		if got := Compute(newInput(func(in *Input) {
 			in.Service, in.Pods, in.FormerPods = service, test.pods, test.former
 		})).URLs; !slices.Equal(got, test.want) {

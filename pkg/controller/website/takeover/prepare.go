@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
@@ -38,23 +38,22 @@ func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Pr
 			fmt.Errorf("it has another owner now")))
 	}
 	managers, last := templateManagers(deployment)
-	if children.WasApplied(deployment) && found.Now.Sub(last) < quietPeriod {
+	if cached.WasApplied(deployment) && found.Now.Sub(last) < quietPeriod {
 		return problem.ConflictingManager(string(deployment.UID),
 			"Deployment %q is written by another controller as well (field manager %q); stop that one, "+
 				"then the Deployment is taken over %v after its last write", name, sets.List(managers), quietPeriod)
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(deployment, managers, children.FieldManager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(deployment, managers, cached.FieldManager)
 	if err != nil {
 		return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
 	}
 	if patch != nil {
 		if deployment, err = client.Patch(ctx, name, types.JSONPatchType, patch,
-			metav1.PatchOptions{FieldManager: children.FieldManager}); err != nil {
+			metav1.PatchOptions{FieldManager: cached.FieldManager}); err != nil {
 			return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
 		}
 	}
-	t.children.Deployments.Remember(deployment)
-	found.Deployment = deployment
+	found.Deployment = t.children.Deployments.Remember(deployment)
 	return nil
 }
 

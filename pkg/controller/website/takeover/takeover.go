@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
@@ -81,7 +82,7 @@ func (t *Takeover) ServingPods(found *status.Input) []*corev1.Pod {
 // leadsToFormerPods reports whether the Service sends requests to pods of the original controller.
 func (t *Takeover) leadsToFormerPods(website *v1beta1.Website) bool {
 	service := t.children.Services.Held(website, resources.ServiceName(website))
-	return service != nil && service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != ""
+	return service != nil && service.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != ""
 }
 
 // KeepFormerPods makes the Service send requests only to the pods of the original controller. The
@@ -122,8 +123,8 @@ func (t *Takeover) KeepFormerPods(ctx context.Context, found *status.Input) *pro
 // another controller. They are identified by their owner: the original controller gives all
 // Deployments of a Website the same selector, and leaves the old one behind when deploymentName
 // changes.
-func (t *Takeover) formerPods(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, *problem.Problem) {
-	selector := metav1.FormatLabelSelector(deployment.Spec.Selector)
+func (t *Takeover) formerPods(ctx context.Context, deployment *cached.Deployment) ([]corev1.Pod, *problem.Problem) {
+	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: deployment.Selector})
 	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w",
@@ -162,7 +163,7 @@ func (t *Takeover) LeftBehind(website *v1beta1.Website) *problem.Problem {
 // controller, or has just lost the last one.
 func (t *Takeover) KeepReadySeconds(found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration) {
 	if workload.IsFormer(found.Deployment) ||
-		found.Deployment.Spec.MinReadySeconds == t.readySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut {
+		found.Deployment.MinReadySeconds == t.readySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut {
 		desired.Spec.WithMinReadySeconds(t.readySeconds)
 	}
 }

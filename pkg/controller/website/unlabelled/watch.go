@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
@@ -55,8 +55,8 @@ func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) 
 		if kind.resource != resource {
 			continue
 		}
-		key := children.OwnerKey(website.GetNamespace(), website.GetUID())
-		for _, child := range children.Indexed[*metav1.PartialObjectMetadata](kind.store, children.ByOwner, key) {
+		key := cached.OwnerKey(website.GetNamespace(), website.GetUID())
+		for _, child := range cached.Indexed[*metav1.PartialObjectMetadata](kind.store, cached.ByOwner, key) {
 			names = append(names, child.Name)
 		}
 	}
@@ -97,7 +97,7 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 func newStore(handler cache.ResourceEventHandler) *watched.Store {
-	return watched.NewStore(handler, trim, nil, children.IndexByOwner())
+	return watched.NewStore(handler, trim, nil, cached.IndexByOwner())
 }
 
 // trim returns the identity of an object. It keeps a child, with its owner.
@@ -107,10 +107,10 @@ func trim(obj any) (any, bool) {
 		return obj, false
 	}
 	trimmed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
-	_, _, isChild := children.OwnerOf(object)
+	_, _, isChild := cached.OwnerOf(object)
 	if isChild {
 		trimmed.UID, trimmed.Generation, trimmed.OwnerReferences = object.UID, object.Generation,
-			children.TrimOwners(object.OwnerReferences)
+			cached.TrimOwners(object.OwnerReferences)
 	}
 	return trimmed, isChild
 }

@@ -2,11 +2,12 @@ package workload
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // DeploymentCondition returns a condition of a Deployment, or nil.
-func DeploymentCondition(deployment *appsv1.Deployment,
+func DeploymentCondition(deployment *cached.Deployment,
 	kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range deployment.Status.Conditions {
 		if deployment.Status.Conditions[i].Type == kind {
@@ -25,8 +26,8 @@ type Availability struct {
 }
 
 // AvailabilityOf reads the status of a Deployment.
-func AvailabilityOf(deployment *appsv1.Deployment) Availability {
-	status, wanted := &deployment.Status, ptr.Deref(deployment.Spec.Replicas, 1)
+func AvailabilityOf(deployment *cached.Deployment) Availability {
+	status, wanted := &deployment.Status, deployment.Replicas
 	return Availability{
 		RolledOut: status.ObservedGeneration >= deployment.Generation &&
 			status.Replicas == wanted && status.UpdatedReplicas == wanted && status.AvailableReplicas == wanted,

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 func TestAvailabilityOf(t *testing.T) {
@@ -25,7 +27,7 @@ func TestAvailabilityOf(t *testing.T) {
 		"about an older spec": {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1,
 			ObservedGeneration: -1}, Availability{Enough: true}},
 	} {
-		deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &test.replicas}, Status: test.status}
+		deployment := &cached.Deployment{Replicas: test.replicas, Status: test.status}
 		if got := AvailabilityOf(deployment); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}

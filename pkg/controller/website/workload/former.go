@@ -2,7 +2,6 @@ package workload
 
 import (
 	"maps"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -29,7 +29,7 @@ func FormerRevisions(pods []corev1.Pod) sets.Set[string] {
 // FormerService builds the Service of a Website for pods of one revision of another controller.
 // Otherwise the replacements would match its selector before they can answer on the port of these
 // pods.
-func FormerService(website *v1beta1.Website, existing *corev1.Service,
+func FormerService(website *v1beta1.Website, existing *cached.Service,
 	revision string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
 	desired.Spec.Selector = maps.Clone(resources.LegacyPodSelector(website))
@@ -41,11 +41,11 @@ func FormerService(website *v1beta1.Website, existing *corev1.Service,
 
 // keepUnnamed leaves the port of a Service without a name: if the name changes, a node drops the
 // endpoints until it receives those with the new one.
-func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.Service) {
-	if existing == nil || len(existing.Spec.Ports) != 1 {
+func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *cached.Service) {
+	if existing == nil || len(existing.Ports) != 1 {
 		return
 	}
-	if port := existing.Spec.Ports[0]; port.Name == "" && port.Port == resources.ServicePort &&
+	if port := existing.Ports[0]; port.Name == "" && port.Port == resources.ServicePort &&
 		port.Protocol == corev1.ProtocolTCP {
 		desired.Spec.Ports[0].Name = nil
 	}
@@ -53,9 +53,4 @@ func keepUnnamed(desired *corev1ac.ServiceApplyConfiguration, existing *corev1.S
 
 // IsFormer reports whether a Deployment has the pod template of the original controller, which ran
 // git-sync as an ordinary container. The Deployment may be nil.
-func IsFormer(deployment *appsv1.Deployment) bool {
-	return deployment != nil && slices.ContainsFunc(deployment.Spec.Template.Spec.Containers,
-		func(container corev1.Container) bool {
-			return container.Name == resources.GitSyncContainer
-		})
-}
+func IsFormer(deployment *cached.Deployment) bool { return deployment != nil && deployment.IsFormer }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 func TestFormerService(t *testing.T) {
@@ -28,7 +29,7 @@ func TestFormerService(t *testing.T) {
 		"of another port": {[]corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 81}}, "http"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			existing := &corev1.Service{Spec: corev1.ServiceSpec{Ports: test.ports}}
+			existing := &cached.Service{Ports: test.ports}
 			spec := FormerService(website, existing, "1234").Spec
 			if want := map[string]string{"app": "website-nginx", "controller": "kubia",
 				"pod-template-hash": "1234"}; !maps.Equal(spec.Selector, want) {
@@ -52,7 +53,7 @@ func TestFormerRevisions(t *testing.T) {
 
 func TestIsFormer(t *testing.T) {
 	for name, test := range map[string]struct {
-		deployment *appsv1.Deployment
+		deployment *cached.Deployment
 		want       bool
 	}{
 		"none": {nil, false},
@@ -70,6 +71,8 @@ func TestIsFormer(t *testing.T) {
 	}
 }
 
-func withPods(pod corev1.PodSpec) *appsv1.Deployment {
-	return &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
+func withPods(pod corev1.PodSpec) *cached.Deployment {
+	return cached.OfDeployment(&appsv1.Deployment{
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}},
+	})
 }

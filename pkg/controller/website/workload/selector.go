@@ -1,34 +1,31 @@
 package workload
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // DeploymentSelector returns the selector for the Deployment of a Website. It is immutable, so an
 // existing Deployment keeps a selector that selects the pods of the Website. existing may be nil.
-func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) map[string]string {
-	if existing != nil && selects(existing.Spec.Selector, resources.PodLabels(website)) {
-		return existing.Spec.Selector.MatchLabels
+func DeploymentSelector(website *v1beta1.Website, existing *cached.Deployment) map[string]string {
+	if existing != nil && selects(existing.Selector, resources.PodLabels(website)) {
+		return existing.Selector
 	}
 	return resources.PodSelector(website)
 }
 
 // selects reports whether a selector without expressions selects pods with these labels, and no pods
 // of other Websites: the Service has the same selector until a pod is ready.
-func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
-	if selector == nil || len(selector.MatchExpressions) > 0 ||
-		selector.MatchLabels[resources.LabelDeployment] == "" && selector.MatchLabels[resources.LabelController] == "" {
+func selects(selector, labels map[string]string) bool {
+	if selector[resources.LabelDeployment] == "" && selector[resources.LabelController] == "" {
 		return false
 	}
-	for key, value := range selector.MatchLabels {
+	for key, value := range selector {
 		if labels[key] != value {
 			return false
 		}
@@ -40,10 +37,10 @@ func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
 // resources.LabelDeployment as soon as each carries it. Any version of this controller made the ready
 // pods, so they have the named port of resources.Service. Without ready pods, the selector of the
 // Deployment decides: it is nil if pods without the label, or of another controller, may still serve.
-func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment,
+func ServingPodSelector(website *v1beta1.Website, deployment *cached.Deployment,
 	ready []*corev1.Pod) map[string]string {
 	exact, name := resources.PodSelector(website), resources.DeploymentName(website)
-	if deployment.Spec.Selector != nil && deployment.Spec.Selector.MatchLabels[resources.LabelDeployment] == name {
+	if deployment.Selector[resources.LabelDeployment] == name {
 		return exact
 	}
 	if len(ready) == 0 {
@@ -59,7 +56,7 @@ func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment,
 
 // Service builds the Service of a Website for pods with these labels. If they are nil, an existing
 // Service keeps its pods and port.
-func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *corev1.Service,
+func Service(website *v1beta1.Website, deployment *cached.Deployment, existing *cached.Service,
 	podSelector map[string]string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
 	keepUnnamed(desired, existing)
@@ -69,8 +66,8 @@ func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *
 	case existing == nil:
 		desired.Spec.Selector = DeploymentSelector(website, deployment)
 	default:
-		desired.Spec.Selector = existing.Spec.Selector
-		for _, port := range existing.Spec.Ports {
+		desired.Spec.Selector = existing.Selector
+		for _, port := range existing.Ports {
 			if port.Port == resources.ServicePort && port.Protocol == corev1.ProtocolTCP {
 				desired.Spec.Ports[0].WithTargetPort(port.TargetPort)
 			}
@@ -82,17 +79,17 @@ func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *
 // PodDisruptionBudget builds the PodDisruptionBudget of a Website for pods with these labels. If they
 // are nil, an existing one keeps its selector.
 func PodDisruptionBudget(
-	website *v1beta1.Website, deployment *appsv1.Deployment, existing *policyv1.PodDisruptionBudget,
+	website *v1beta1.Website, deployment *cached.Deployment, existing *cached.PodDisruptionBudget,
 	podSelector map[string]string,
 ) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	desired := resources.PodDisruptionBudget(website)
 	switch {
 	case podSelector != nil:
 		desired.Spec.Selector.MatchLabels = podSelector
-	case existing == nil || existing.Spec.Selector == nil:
+	case existing == nil || existing.Selector == nil:
 		desired.Spec.Selector.MatchLabels = DeploymentSelector(website, deployment)
 	default:
-		desired.Spec.Selector.MatchLabels = existing.Spec.Selector.MatchLabels
+		desired.Spec.Selector.MatchLabels = existing.Selector
 	}
 	return desired
 }

@@ -4,13 +4,12 @@ import (
 	"maps"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // TestPodSelectors: the children of a Website follow its pods from a former selector to the exact
@@ -63,22 +62,18 @@ func TestPodSelectors(t *testing.T) {
 		"of another controller, a pod of ours is ready":  {legacy, legacy, number, pods(exact), legacy, exact, http},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deployment := &appsv1.Deployment{
-				Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: test.deployment}},
-			}
+			deployment := &cached.Deployment{Selector: test.deployment}
 			if got := DeploymentSelector(website, deployment); !maps.Equal(got, test.wantDeployment) {
 				t.Errorf("the Deployment selects %v, want %v", got, test.wantDeployment)
 			}
-			var service *corev1.Service
-			var budget *policyv1.PodDisruptionBudget
+			var service *cached.Service
+			var budget *cached.PodDisruptionBudget
 			if test.service != nil {
-				service = &corev1.Service{Spec: corev1.ServiceSpec{Selector: test.service, Ports: []corev1.ServicePort{
+				service = &cached.Service{Selector: test.service, Ports: []corev1.ServicePort{
 					{Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(443)},
 					{Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: test.targetPort},
-				}}}
-				budget = &policyv1.PodDisruptionBudget{
-					Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: test.service}},
-				}
+				}}
+				budget = &cached.PodDisruptionBudget{Selector: test.service}
 			}
 			selector := ServingPodSelector(website, deployment, test.ready)
 			desired := Service(website, deployment, service, selector)

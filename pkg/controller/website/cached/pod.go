@@ -1,4 +1,4 @@
-package children
+package cached
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func TrimPod(pod *corev1.Pod) {
 	pod.ObjectMeta = metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		Labels: PickLabels(pod.Labels, keptPodLabels...), OwnerReferences: TrimOwners(pod.OwnerReferences),
+		Labels: pickLabels(pod.Labels, keptPodLabels...), OwnerReferences: TrimOwners(pod.OwnerReferences),
 	}
 	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers))}
 	pod.Status = corev1.PodStatus{

@@ -1,9 +1,10 @@
-package children
+package cached
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,12 +115,13 @@ func TestTrimLarge(t *testing.T) {
 	const most = 8 << 10
 	for owner, controller := range owners {
 		for kind, newObject := range kinds {
-			child := newObject(largeMetadata(controller)).(metav1.Object)
-			Trim(child)
-			if _, isDigest := keptDigest(child); !isDigest {
-				t.Errorf("a %s, %s: what was applied is %+v", kind, owner, child.GetManagedFields())
+			child := Of(newObject(largeMetadata(controller))).(interface {
+				metav1.Object
+				Written() Notes
+			})
+			if child.Written().Applied == (Digest{}) {
+				t.Errorf("a %s, %s: nothing was applied", kind, owner)
 			}
-			child.SetManagedFields(nil) // A digest is no JSON.
 			if size := len(encoded(t, child)); size > most {
 				t.Errorf("a %s, %s: %d bytes are kept, at most %d are wanted", kind, owner, size, most)
 			}
@@ -130,7 +132,7 @@ func TestTrimLarge(t *testing.T) {
 	}
 	replicaSet := &appsv1.ReplicaSet{ObjectMeta: largeMetadata(owners["an orphan"]),
 		Spec: appsv1.ReplicaSetSpec{Template: pod}}
-	if size := len(encoded(t, TrimReplicaSet(replicaSet))); size > most {
+	if size := len(encoded(t, OfReplicaSet(replicaSet))); size > most {
 		t.Errorf("a ReplicaSet: %d bytes are kept, at most %d are wanted", size, most)
 	}
 }
@@ -141,7 +143,7 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	for i := range 64 {
 		website.Spec.Hosts = append(website.Spec.Hosts, v1beta1.WebsiteHost{Name: fmt.Sprintf("host-%d.example.com", i)})
 	}
-	made := func(configuration, child any) {
+	made := func(configuration, child any) any {
 		t.Helper()
 		data, err := json.Marshal(configuration)
 		if err == nil {
@@ -150,34 +152,29 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Trim(child)
+		return Of(child)
 	}
-	var ingress networkingv1.Ingress
-	made(resources.Ingress(website, resources.HostNames(website), "shared"), &ingress)
-	if len(ingress.Spec.Rules) != 64 || ingress.Spec.Rules[63].Host != resources.HostNames(website)[63] ||
-		*ingress.Spec.IngressClassName != "shared" {
-		t.Errorf("the Ingress is %+v", ingress.Spec)
+	ingress := made(resources.Ingress(website, resources.HostNames(website), "shared"), &networkingv1.Ingress{}).(*Ingress)
+	if !slices.Equal(ingress.Hosts, resources.HostNames(website)) || *ingress.Class != "shared" {
+		t.Errorf("the Ingress is %+v", ingress)
 	}
-	var service corev1.Service
-	made(resources.Service(website), &service)
-	if len(service.Spec.Ports) != 1 || service.Spec.Ports[0].TargetPort != resources.HTTPTargetPort ||
-		!maps.Equal(service.Spec.Selector, resources.PodSelector(website)) {
-		t.Errorf("the Service is %+v", service.Spec)
+	service := made(resources.Service(website), &corev1.Service{}).(*Service)
+	if len(service.Ports) != 1 || service.Ports[0].TargetPort != resources.HTTPTargetPort ||
+		!maps.Equal(service.Selector, resources.PodSelector(website)) {
+		t.Errorf("the Service is %+v", service)
 	}
-	var budget policyv1.PodDisruptionBudget
-	made(resources.PodDisruptionBudget(website), &budget)
-	if !maps.Equal(budget.Spec.Selector.MatchLabels, resources.PodSelector(website)) {
-		t.Errorf("the PodDisruptionBudget is %+v", budget.Spec)
+	budget := made(resources.PodDisruptionBudget(website), &policyv1.PodDisruptionBudget{}).(*PodDisruptionBudget)
+	if !maps.Equal(budget.Selector, resources.PodSelector(website)) {
+		t.Errorf("the PodDisruptionBudget is %+v", budget)
 	}
-	var agents corev1.ConfigMap
-	made(resources.AgentConfigMap(website, nil), &agents)
-	if agents.Data[requests.PinFile] == "" {
-		t.Errorf("the ConfigMap for agents is %+v", agents.Data)
+	agents := made(resources.AgentConfigMap(website, ""), &corev1.ConfigMap{}).(*ConfigMap)
+	if agents.Pin == "" {
+		t.Errorf("the ConfigMap for agents is %+v", agents)
 	}
 	keys := strings.Repeat("k", 2000) // Eight keys take less.
-	made(resources.AgentKeysConfigMap("default", keys), &agents)
-	if agents.Data[requests.KeysFile] != keys {
-		t.Errorf("the ConfigMap with the keys is %+v", agents.Data)
+	agents = made(resources.AgentKeysConfigMap("default", keys), &corev1.ConfigMap{}).(*ConfigMap)
+	if agents.Keys != keys {
+		t.Errorf("the ConfigMap with the keys is %+v", agents)
 	}
 }
 
@@ -197,7 +194,7 @@ func TestTrimSelector(t *testing.T) {
 		"by more yet": {&metav1.LabelSelector{MatchLabels: labels, MatchExpressions: expressions}, false},
 	} {
 		if kept := trimLabelSelector(test.selector); (kept != nil) != test.isKept ||
-			test.isKept && !maps.Equal(kept.MatchLabels, labels) {
+			test.isKept && !maps.Equal(kept, labels) {
 			t.Errorf("%s: kept is %+v", name, kept)
 		}
 	}
@@ -206,11 +203,9 @@ func TestTrimSelector(t *testing.T) {
 // TestTrimmedConfigMap: an edit is seen of what is not kept, or no longer.
 func TestTrimmedConfigMap(t *testing.T) {
 	data := map[string]string{requests.PinFile: "p", requests.KeysFile: "k", requests.PreviewsFile: "b"}
-	kind := &Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]{name: "ConfigMap", extract: extractConfigMap,
-		digest: digestOfConfigMap}
-	wanted, p := kind.Desired(corev1ac.ConfigMap("site-agent", "default").WithData(data))
-	if p != nil {
-		t.Fatal(p)
+	wanted, err := ConfigMaps.Digest(corev1ac.ConfigMap("site-agent", "default").WithData(data))
+	if err != nil {
+		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
 		edit func(*corev1.ConfigMap)
@@ -235,12 +230,12 @@ func TestTrimmedConfigMap(t *testing.T) {
 			Data: maps.Clone(data),
 		}
 		test.edit(configMap)
-		Trim(configMap)
-		if got, p := kind.Applied(configMap); p != nil || (got == wanted) != test.same {
-			t.Errorf("%s: what was applied is as wanted: %t (%v), want %t", name, got == wanted, p, test.same)
+		kept := OfConfigMap(configMap)
+		if (kept.Applied == wanted) != test.same {
+			t.Errorf("%s: what was applied is as wanted: %t, want %t", name, kept.Applied == wanted, test.same)
 		}
-		if len(configMap.BinaryData) > 0 || len(configMap.Data) > 2 {
-			t.Errorf("%s: kept is %d and %d files", name, len(configMap.Data), len(configMap.BinaryData))
+		if size := len(kept.Pin) + len(kept.Keys); size > maxAgentFile {
+			t.Errorf("%s: %d bytes of files are kept", name, size)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package children
+package cached
 
 import (
 	"context"
@@ -23,6 +23,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
+func newWebsite(name string) *v1beta1.Website {
+	return &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
+		Spec:       v1beta1.WebsiteSpec{DeploymentName: "kubia-website"},
+	}
+}
+
 // TestExtractDeployment compares with client-go what is extracted of Deployments that it accepts.
 func TestExtractDeployment(t *testing.T) {
 	for name, tweak := range map[string]func(*appsv1.Deployment){
@@ -46,7 +53,7 @@ func TestExtractDeployment(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		before := deployment.DeepCopy()
-		if got, err := extractDeployment(deployment, FieldManager); err != nil || encoded(t, got) != encoded(t, want) {
+		if got, err := Deployments.Extract(deployment, FieldManager); err != nil || encoded(t, got) != encoded(t, want) {
 			t.Errorf("%s: extracted %s (%v), want %s", name, encoded(t, got), err, encoded(t, want))
 		}
 		if !reflect.DeepEqual(deployment, before) {
@@ -59,7 +66,7 @@ func TestExtractDeployment(t *testing.T) {
 func TestExtractNothing(t *testing.T) {
 	for name, fields := range map[string]*metav1.FieldsV1{"none": nil, "an empty set": metav1.NewFieldsV1(`{}`)} {
 		deployment := newDeployment(func(d *appsv1.Deployment) { d.ManagedFields[1].FieldsV1 = fields })
-		if got, err := extractDeployment(deployment, FieldManager); err != nil ||
+		if got, err := Deployments.Extract(deployment, FieldManager); err != nil ||
 			!reflect.DeepEqual(got, appsv1ac.Deployment("site", "default")) {
 			t.Errorf("%s: extracted %+v (%v)", name, got, err)
 		}
@@ -90,27 +97,28 @@ func TestExtractChildren(t *testing.T) {
 
 	kube, gateway := fake.NewClientset(), gatewayfake.NewClientset().GatewayV1()
 	const namespace = "default"
-	extractsAsClientGo(t, kube.AppsV1().Deployments(namespace), deployment, extractDeployment, appsv1ac.ExtractDeployment,
+	extractsAsClientGo(t, kube.AppsV1().Deployments(namespace), deployment, Deployments.Extract,
+		appsv1ac.ExtractDeployment,
 		`{"spec":{"paused":true,"template":{"spec":{"containers":[{"name":"nginx","env":[{"name":"MORE","value":"1"}]},`+
 			`{"name":"sidecar","image":"sidecar:1"}],"volumes":[{"name":"more","emptyDir":{}}]}}}}`)
-	extractsAsClientGo(t, kube.CoreV1().ConfigMaps(namespace), resources.ConfigMap(website, config), extractConfigMap,
+	extractsAsClientGo(t, kube.CoreV1().ConfigMaps(namespace), resources.ConfigMap(website, config), ConfigMaps.Extract,
 		corev1ac.ExtractConfigMap, `{"data":{"more":"1"}}`)
-	extractsAsClientGo(t, kube.CoreV1().Services(namespace), resources.Service(website), extractService,
+	extractsAsClientGo(t, kube.CoreV1().Services(namespace), resources.Service(website), Services.Extract,
 		corev1ac.ExtractService,
 		`{"spec":{"ports":[{"port":9113,"protocol":"TCP","name":"metrics"}]}}`)
 	extractsAsClientGo(t, kube.PolicyV1().PodDisruptionBudgets(namespace), resources.PodDisruptionBudget(website),
-		extractPodDisruptionBudget, policyv1ac.ExtractPodDisruptionBudget,
+		PodDisruptionBudgets.Extract, policyv1ac.ExtractPodDisruptionBudget,
 		`{"metadata":{"labels":{"more":"1"}}}`)
 	extractsAsClientGo(
 		t, kube.NetworkingV1().Ingresses(namespace), resources.Ingress(website, resources.HostNames(website), "shared"),
-		extractIngress, networkingv1ac.ExtractIngress, `{"metadata":{"labels":{"more":"1"}}}`,
+		Ingresses.Extract, networkingv1ac.ExtractIngress, `{"metadata":{"labels":{"more":"1"}}}`,
 	)
 	for _, route := range routes.HTTPRoutes() {
-		extractsAsClientGo(t, gateway.HTTPRoutes(namespace), route, extractHTTPRoute, gatewayv1ac.ExtractHTTPRoute,
+		extractsAsClientGo(t, gateway.HTTPRoutes(namespace), route, HTTPRoutes.Extract, gatewayv1ac.ExtractHTTPRoute,
 			`{"metadata":{"labels":{"more":"1"}}}`)
 	}
 	for _, set := range routes.ListenerSets() {
-		extractsAsClientGo(t, gateway.ListenerSets(namespace), set, extractListenerSet, gatewayv1ac.ExtractListenerSet,
+		extractsAsClientGo(t, gateway.ListenerSets(namespace), set, ListenerSets.Extract, gatewayv1ac.ExtractListenerSet,
 			`{"metadata":{"labels":{"more":"1"}}}`)
 	}
 }
@@ -133,7 +141,7 @@ func built(t testing.TB, website *v1beta1.Website) (*appsv1ac.DeploymentApplyCon
 
 // patcher is a client that another manager uses as well.
 type patcher[T Object, A any] interface {
-	Client[T, A]
+	Apply(ctx context.Context, desired A, options metav1.ApplyOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
 		subresources ...string) (T, error)
 }
@@ -191,7 +199,7 @@ func BenchmarkExtractDeployment(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, extract := range map[string]func(*appsv1.Deployment, string) (*appsv1ac.DeploymentApplyConfiguration, error){
-		"ours": extractDeployment, "client-go": appsv1ac.ExtractDeployment,
+		"ours": Deployments.Extract, "client-go": appsv1ac.ExtractDeployment,
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -1,7 +1,7 @@
-package children
+package cached
 
 import (
-	"reflect"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
@@ -66,38 +65,39 @@ func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return deployment
 }
 
-func deployments() *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration] {
-	return &Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]{name: "Deployment",
-		extract: extractDeployment, digest: digestOfDeployment}
-}
-
-func TestTrimDeployment(t *testing.T) {
-	deployment := newDeployment()
-	Trim(deployment)
-	pod := &deployment.Spec.Template.Spec
-	if pod.InitContainers != nil || pod.Containers != nil {
-		t.Errorf("containers %+v, %+v", pod.InitContainers, pod.Containers)
+func TestDeployment(t *testing.T) {
+	deployment := OfDeployment(newDeployment(func(d *appsv1.Deployment) {
+		d.Annotations[revisionAnnotation] = "3"
+		d.Status.Conditions = []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Message: "all is well"},
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "a quota"},
+		}
+	}))
+	if deployment.IsFormer || !slices.Equal(deployment.NginxConfigMaps, []string{"site-nginx"}) || !deployment.Paused ||
+		deployment.Replicas != 2 || deployment.Revision != "3" || !deployment.Written().WasApplied() {
+		t.Errorf("the cache holds %+v", deployment)
 	}
-	if got := templateConfigMaps(pod); !reflect.DeepEqual(got, []string{"site-nginx"}) || pod.RestartPolicy != "" {
-		t.Errorf("ConfigMaps %q, the rest %+v", got, pod)
+	if conditions := deployment.Status.Conditions; conditions[0].Message != "" || conditions[1].Message != "a quota" {
+		t.Errorf("the conditions are %+v", conditions)
 	}
-	if !deployment.Spec.Paused || *deployment.Spec.Replicas != 2 || !WasApplied(deployment) ||
-		deployment.ManagedFields != nil {
-		t.Errorf("the Deployment is %+v", deployment)
-	}
-	again := deployment.DeepCopy()
-	Trim(again) // An informer may transform an object more than once.
-	if !reflect.DeepEqual(again, deployment) {
+	if again := Of(deployment); again != any(deployment) { // An informer may transform an object more than once.
 		t.Errorf("trimmed once more it is %+v", again)
 	}
 }
 
-// TestTrimmedDigest: a trimmed Deployment shows what was changed of it as one that is not.
-func TestTrimmedDigest(t *testing.T) {
-	wanted, p := deployments().Desired(configured())
-	if p != nil {
-		t.Fatal(p)
+// desiredDigest returns the digest of configured.
+func desiredDigest(t *testing.T) Digest {
+	t.Helper()
+	digest, err := Deployments.Digest(configured())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return digest
+}
+
+// TestAppliedDigest: a Deployment in the cache shows whether another client has changed an applied field.
+func TestAppliedDigest(t *testing.T) {
+	wanted := desiredDigest(t)
 	const same, template, rest = "", "template", "rest"
 	for name, test := range map[string]struct {
 		tweak func(*appsv1.Deployment)
@@ -125,25 +125,15 @@ func TestTrimmedDigest(t *testing.T) {
 				corev1.Container{Name: "sidecar", Env: twice})
 		}, same},
 	} {
-		for _, trimmed := range []bool{false, true} {
-			deployment := newDeployment(test.tweak)
-			if trimmed {
-				Trim(deployment)
-			}
-			applied, p := deployments().Applied(deployment)
-			if p != nil {
-				t.Fatal(p)
-			}
-			got := ""
-			if applied.Content != wanted.Content {
-				got += template
-			}
-			if applied.Rest != wanted.Rest {
-				got += rest
-			}
-			if got != test.want {
-				t.Errorf("%s (trimmed: %t): different is %q, want %q", name, trimmed, got, test.want)
-			}
+		applied, got := OfDeployment(newDeployment(test.tweak)).Applied, ""
+		if applied.Content != wanted.Content {
+			got += template
+		}
+		if applied.Rest != wanted.Rest {
+			got += rest
+		}
+		if got != test.want {
+			t.Errorf("%s: different is %q, want %q", name, got, test.want)
 		}
 	}
 }
@@ -213,37 +203,18 @@ func TestExtractedOnce(t *testing.T) {
 	}
 }
 
-// TestTrimForged: what looks like a digest is one only in place of managed fields.
-func TestTrimForged(t *testing.T) {
-	forged := newDeployment(func(d *appsv1.Deployment) {
-		d.Spec.Template.Spec.Containers[0].Image = "nginx:2"
-		wanted, _ := deployments().Desired(configured())
-		wanted.keep(d)
-		d.ManagedFields = newDeployment().ManagedFields
-	})
-	Trim(forged)
-	wanted, _ := deployments().Desired(configured())
-	if applied, p := deployments().Applied(forged); p != nil || applied == wanted {
-		t.Errorf("digest %v, %v: the edit is not seen", applied, p)
-	}
-}
-
-// TestTrimUnreadable keeps what cannot be extracted, for the reconciliation to report.
-func TestTrimUnreadable(t *testing.T) {
-	broken := newDeployment(func(d *appsv1.Deployment) {
+// TestUnreadable keeps the error of managed fields that cannot be extracted, for the reconciliation to report.
+func TestUnreadable(t *testing.T) {
+	broken := OfDeployment(newDeployment(func(d *appsv1.Deployment) {
 		d.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":[]}`)
-	})
-	Trim(broken)
-	if len(broken.Spec.Template.Spec.Volumes) != 2 {
-		t.Errorf("it was trimmed: %+v", broken.Spec.Template)
-	}
-	if _, p := deployments().Applied(broken); problem.ResultOf(p) != problem.Failure {
-		t.Errorf("%v, want an error", p)
+	}))
+	if broken.Unreadable == nil || !broken.Written().WasApplied() {
+		t.Errorf("the notes are %+v, want an error", broken.Written())
 	}
 }
 
-// TestTrimPreview: the path of a header is part of its key.
-func TestTrimPreview(t *testing.T) {
+// TestPreview: the path of a header is part of its key.
+func TestPreview(t *testing.T) {
 	header := func(path, name string) *websitev1beta1ac.ResponseHeaderApplyConfiguration {
 		return websitev1beta1ac.ResponseHeader().WithPath(path).WithName(name).WithValue("1")
 	}
@@ -272,18 +243,23 @@ func TestTrimPreview(t *testing.T) {
 			{Path: "/", Name: "A", Value: "1"}, {Path: "/b", Name: "B", Value: "1"}, {Path: "/", Name: "C", Value: "of another"},
 		}}},
 	}
-	Trim(preview)
-	applied, ok := keptDigest(preview)
-	if want := wanted(header("/", "A"), header("/b", "B")); !ok || applied != want {
-		t.Errorf("applied is %+v (%t), want %+v", applied, ok, want)
+	preview.ManagedFields = append(preview.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl"})
+	TrimPreview(preview)
+	if len(preview.ManagedFields) != 1 {
+		t.Errorf("the managed fields of others are kept: %+v", preview.ManagedFields)
+	}
+	notes := NotesOf(preview, Previews)
+	applied := notes.Applied
+	if want := wanted(header("/", "A"), header("/b", "B")); applied != want || notes.WebsiteGeneration != 1 {
+		t.Errorf("applied is %+v, want %+v; of generation %d", applied, want, notes.WebsiteGeneration)
 	}
 	if applied == wanted(header("/b", "B")) {
 		t.Error("a header that is no longer wanted is not seen")
 	}
 }
 
-// TestTrimServices: what is trimmed differs when what was applied does.
-func TestTrimServices(t *testing.T) {
+// TestServices: Services in the cache differ when their applied fields do.
+func TestServices(t *testing.T) {
 	service := func(port int32) *corev1.Service {
 		return &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default", ManagedFields: []metav1.ManagedFieldsEntry{{
@@ -295,17 +271,7 @@ func TestTrimServices(t *testing.T) {
 				Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP, NodePort: port}}},
 		}
 	}
-	kind := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", extract: extractService,
-		digest: digestOf[*corev1ac.ServiceApplyConfiguration]}
-	digest := func(service *corev1.Service) Digest {
-		t.Helper()
-		Trim(service)
-		applied, p := kind.Applied(service)
-		if p != nil {
-			t.Fatal(p)
-		}
-		return applied
-	}
+	digest := func(service *corev1.Service) Digest { return OfService(service).Applied }
 	if first, second := digest(service(30080)), digest(service(30080)); first != second || first.Rest == (sum{}) {
 		t.Errorf("the same Service has the digests %v and %v", first, second)
 	}

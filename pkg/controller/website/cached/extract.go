@@ -1,50 +1,24 @@
-package children
+package cached
 
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
-	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
-
-	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
-// What extracts the applied fields of each kind. kube-apiserver stores the defaults of all keys of lists;
-// those of Websites are in the schema only, so they are extracted with it.
-var (
-	extractDeployment          = extractor[appsv1.Deployment](appsv1ac.Deployment)
-	extractConfigMap           = extractor[corev1.ConfigMap](corev1ac.ConfigMap)
-	extractService             = extractor[corev1.Service](corev1ac.Service)
-	extractPodDisruptionBudget = extractor[policyv1.PodDisruptionBudget](policyv1ac.PodDisruptionBudget)
-	extractIngress             = extractor[networkingv1.Ingress](networkingv1ac.Ingress)
-	extractHTTPRoute           = extractor[gatewayv1.HTTPRoute](gatewayv1ac.HTTPRoute)
-	extractListenerSet         = extractor[gatewayv1.ListenerSet](gatewayv1ac.ListenerSet)
-	extractWebsite             = websitev1beta1ac.ExtractWebsite
-)
-
-// extractor returns what extracts from a child the fields that a field manager applied, given the
-// constructor of their apply configuration. It is the Extract function of client-go without the schema of
-// the kind: the managed fields themselves say which lists have keys. That takes a third of the time, and
-// the schema need not be in memory. And it takes what kube-apiserver accepts with a warning,
-// and the schema does not: lists with two entries of one key, such as an environment variable that another client
+// fieldsOf returns the fields of a kind, given the constructor of its apply configuration. Its Extract function is
+// that of client-go without the schema of the kind: the managed fields themselves say which lists have keys. That
+// takes a third of the time, and the schema need not be in memory. And it accepts lists with two entries of one key,
+// as kube-apiserver does with a warning and the schema does not, such as an environment variable that another client
 // has set twice. An apply mends them.
-func extractor[S any, T interface {
+func fieldsOf[S any, T interface {
 	*S
 	Object
-}, A ApplyConfiguration[A]](newConfiguration func(name, namespace string) A) func(child T,
-	fieldManager string) (A, error) {
-	return func(child T, fieldManager string) (A, error) {
+}, A ApplyConfiguration[A]](newConfiguration func(name, namespace string) A,
+	digest func(A) (Digest, error)) Fields[T, A] {
+	return Fields[T, A]{Digest: digest, Extract: func(child T, fieldManager string) (A, error) {
 		applied := newConfiguration(child.GetName(), child.GetNamespace())
 		entry := appliedEntry(child, fieldManager)
 		if entry == nil || entry.FieldsV1 == nil {
@@ -67,7 +41,7 @@ func extractor[S any, T interface {
 		}
 		return applied.WithKind(kind).WithAPIVersion(apiVersion).WithName(child.GetName()).
 			WithNamespace(child.GetNamespace()), nil
-	}
+	}}
 }
 
 // members returns the fields of an object that are in a set.

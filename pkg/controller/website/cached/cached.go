@@ -1,0 +1,49 @@
+package cached
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// Of returns the cached form of an object. An object in that form stays the same, as informers may call transform
+// functions twice.
+func Of(object any) any {
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		return OfDeployment(object)
+	case *corev1.ConfigMap:
+		return OfConfigMap(object)
+	case *corev1.Service:
+		return OfService(object)
+	case *policyv1.PodDisruptionBudget:
+		return OfPodDisruptionBudget(object)
+	case *networkingv1.Ingress:
+		return OfIngress(object)
+	case *gatewayv1.HTTPRoute:
+		return OfHTTPRoute(object)
+	case *gatewayv1.ListenerSet:
+		return OfListenerSet(object)
+	case *appsv1.ReplicaSet:
+		return OfReplicaSet(object)
+	case *corev1.Pod:
+		TrimPod(object)
+	}
+	return object
+}
+
+// TrimPreview drops the managed fields of a Website, but for those that the controller has applied: a preview is both a
+// child and a Website, whose cache it is in.
+func TrimPreview(website *v1beta1.Website) {
+	entry := appliedEntry(website, FieldManager)
+	if entry == nil {
+		website.ManagedFields = nil
+		return
+	}
+	website.ManagedFields = []metav1.ManagedFieldsEntry{*entry}
+}

@@ -1,0 +1,52 @@
+package cached
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// maxAgentFile is more than the public keys take of which an agent accepts most, and a pin is shorter.
+const maxAgentFile = 4 << 10
+
+// ConfigMap is the cached form of a ConfigMap. An nginx configuration is not part of it: with redirects it has
+// hundreds of kilobytes, and each Website has several.
+type ConfigMap struct {
+	Meta
+	Immutable bool
+	// Pin is the one that the agents of a Website read, and Keys are the public keys that all agents of a namespace read.
+	// Either is empty in all other ConfigMaps.
+	Pin, Keys string
+}
+
+// OfConfigMap returns the cached form of a ConfigMap.
+func OfConfigMap(configMap *corev1.ConfigMap) *ConfigMap {
+	kept := &ConfigMap{Meta: metaOf(configMap, ConfigMaps), Immutable: ptr.Deref(configMap.Immutable, false)}
+	switch {
+	case configMap.Name == resources.AgentKeysConfigMapName:
+		kept.Keys = agentFile(configMap, requests.KeysFile)
+	case resources.IsAgentConfigMap(configMap.Name):
+		kept.Pin = agentFile(configMap, requests.PinFile)
+	}
+	return kept
+}
+
+// agentFile returns a file that agents read. Most are the same in all ConfigMaps of the installation.
+func agentFile(configMap *corev1.ConfigMap, name string) string {
+	if content := configMap.Data[name]; len(content) <= maxAgentFile {
+		return interned(content)
+	}
+	return ""
+}
+
+// GetObjectKind returns the kind that events refer to.
+func (*ConfigMap) GetObjectKind() schema.ObjectKind {
+	return kindOf(corev1.SchemeGroupVersion, "ConfigMap")
+}
+
+// DeepCopyObject returns a copy.
+func (c *ConfigMap) DeepCopyObject() runtime.Object { return copied(c) }

@@ -1,0 +1,96 @@
+package cached
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// revisionAnnotation is the number of a pod template, by the Deployment controller. A Deployment has the number of its
+// current template, and a ReplicaSet whose template is the current one again gets another number.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// Deployment is the cached form of a Deployment.
+type Deployment struct {
+	Meta
+	Replicas        int32
+	Paused          bool
+	MinReadySeconds int32
+	// Selector is nil if no controller of Websites has ever selected pods so.
+	Selector map[string]string
+	// IsFormer is true if the controller before this one made the pod template: it ran git-sync as an ordinary container,
+	// where this one has a sidecar.
+	IsFormer bool
+	// NginxConfigMaps are the ConfigMaps that pods of the pod template mount.
+	NginxConfigMaps []string
+	// Revision is the number of the pod template, and empty until the Deployment controller has observed it.
+	Revision string
+	// LimitedRollout is true while the pod template is one of LimitedRolloutAnnotation.
+	LimitedRollout bool
+	// Status has no messages of conditions that say that all is well.
+	Status appsv1.DeploymentStatus
+}
+
+// OfDeployment returns the cached form of a Deployment.
+func OfDeployment(deployment *appsv1.Deployment) *Deployment {
+	pod := &deployment.Spec.Template.Spec
+	return &Deployment{
+		Meta:            metaOf(deployment, Deployments),
+		Replicas:        ptr.Deref(deployment.Spec.Replicas, 1),
+		Paused:          deployment.Spec.Paused,
+		MinReadySeconds: deployment.Spec.MinReadySeconds,
+		Selector:        trimLabelSelector(deployment.Spec.Selector),
+		IsFormer:        hasContainer(pod.Containers, resources.GitSyncContainer),
+		NginxConfigMaps: FirstOf(MountedConfigMaps(pod)),
+		Revision:        note(deployment, revisionAnnotation),
+		LimitedRollout:  deployment.Annotations[LimitedRolloutAnnotation] != "",
+		Status:          trimDeploymentStatus(deployment.Status),
+	}
+}
+
+// GetObjectKind returns the kind that events refer to.
+func (*Deployment) GetObjectKind() schema.ObjectKind {
+	return kindOf(appsv1.SchemeGroupVersion, "Deployment")
+}
+
+// DeepCopyObject returns a copy.
+func (d *Deployment) DeepCopyObject() runtime.Object { return copied(d) }
+
+func hasContainer(containers []corev1.Container, name string) bool {
+	for i := range containers {
+		if containers[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func trimDeploymentStatus(status appsv1.DeploymentStatus) appsv1.DeploymentStatus {
+	conditions := make([]appsv1.DeploymentCondition, 0, len(status.Conditions))
+	for _, condition := range status.Conditions {
+		Intern(&condition.Type)
+		Intern(&condition.Status)
+		Intern(&condition.Reason)
+		if condition.Status == corev1.ConditionTrue && condition.Type != appsv1.DeploymentReplicaFailure {
+			condition.Message = ""
+		}
+		conditions = append(conditions, condition)
+	}
+	status.Conditions = conditions
+	return status
+}
+
+// MountedConfigMaps returns the ConfigMaps that are volumes of a pod: the nginx configurations.
+func MountedConfigMaps(pod *corev1.PodSpec) []string {
+	var names []string
+	for _, volume := range pod.Volumes {
+		if volume.ConfigMap != nil {
+			names = append(names, volume.ConfigMap.Name)
+		}
+	}
+	return names
+}

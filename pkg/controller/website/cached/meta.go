@@ -1,0 +1,132 @@
+package cached
+
+import (
+	"strconv"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// FieldManager is the name under which the controller writes.
+const FieldManager = "website-controller"
+
+// The annotations of children.
+const (
+	// GenerationAnnotation is the generation of the Website from which a child was last
+	// written. A controller whose cache lags finds in it that it would bring back an
+	// older child.
+	GenerationAnnotation = v1beta1.GroupName + "/website-generation"
+	// LimitedRolloutAnnotation is on a Deployment while its pod template is one that the
+	// controller has changed for another reason than a change of the Website. Such rollouts
+	// are limited in number.
+	LimitedRolloutAnnotation = v1beta1.GroupName + "/limited-rollout"
+)
+
+// maxNote is longer than what controllers note in an annotation, a number or a word.
+const maxNote = 32
+
+// Object is an object as the API server returns it or a cache holds it, a pointer.
+type Object interface {
+	comparable
+	metav1.Object
+	runtime.Object
+}
+
+// Child is a child as a cache holds it.
+type Child interface {
+	Object
+	// Written returns the traces of the writes of the controller.
+	Written() Notes
+}
+
+// Notes are the traces that writes of the controller leave on a child.
+type Notes struct {
+	// Applied is the digest of the fields that the controller has applied, zero if it has applied none.
+	Applied Digest
+	// Unreadable is why the managed fields, and so Applied, cannot be read. It is nil if they can.
+	Unreadable error
+	// WebsiteGeneration is the generation of the Website from which the child was last written, or 0 if it shows none.
+	WebsiteGeneration int64
+}
+
+// WasApplied reports whether the controller has applied the child before.
+func (n Notes) WasApplied() bool { return n.Applied != Digest{} || n.Unreadable != nil }
+
+// NotesOf returns the notes of a child that has its managed fields.
+func NotesOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) Notes {
+	var notes Notes
+	if WasApplied(child) {
+		notes.Applied, notes.Unreadable = extractDigest(child, fields.Extract, fields.Digest)
+	}
+	if generation, err := strconv.ParseInt(child.GetAnnotations()[GenerationAnnotation], 10, 64); err == nil {
+		notes.WebsiteGeneration = generation
+	}
+	return notes
+}
+
+// Meta is the part that the cached forms of all children have: their identity, their owner and the notes. Only orphans
+// have labels, by which they are recognized.
+type Meta struct {
+	metav1.ObjectMeta
+	Notes
+}
+
+// Written returns the notes.
+func (m *Meta) Written() Notes { return m.Notes }
+
+// metaOf returns the Meta of a child.
+func metaOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) Meta {
+	var labels map[string]string
+	if _, _, owned := OwnerOf(child); !owned {
+		labels = pickLabels(child.GetLabels(), resources.LabelManagedBy, resources.LabelController)
+	}
+	return Meta{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: interned(child.GetNamespace()), Name: child.GetName(), UID: child.GetUID(),
+			ResourceVersion: child.GetResourceVersion(), Generation: child.GetGeneration(),
+			DeletionTimestamp: child.GetDeletionTimestamp(), Labels: labels,
+			OwnerReferences: TrimOwners(child.GetOwnerReferences()),
+		},
+		Notes: NotesOf(child, fields),
+	}
+}
+
+// kindOf returns the kind of an object in the caches, to which events refer.
+func kindOf(version schema.GroupVersion, kind string) schema.ObjectKind {
+	return &metav1.TypeMeta{APIVersion: version.String(), Kind: kind}
+}
+
+// copied returns a copy of an object in the caches that shares its parts, as nothing changes them. Objects in caches
+// are runtime.Objects because the MutationCache of client-go compares only those.
+func copied[T any](object *T) *T { return ptr.To(*object) }
+
+// pickLabels returns the labels with some keys.
+func pickLabels(labels map[string]string, keys ...string) map[string]string {
+	picked := make(map[string]string, len(keys))
+	for _, key := range keys {
+		if value, ok := labels[key]; ok {
+			picked[key] = value
+		}
+	}
+	return picked
+}
+
+// note returns an annotation of a controller, or "" if it is too long for one.
+func note(object metav1.Object, key string) string {
+	value := object.GetAnnotations()[key]
+	if len(value) > maxNote {
+		return ""
+	}
+	return interned(value)
+}
+
+// Intern makes a string share its memory with the same ones of other objects.
+func Intern[S ~string](s *S) { *s = interned(*s) }
+
+func interned[S ~string](s S) S { return unique.Make(s).Value() }

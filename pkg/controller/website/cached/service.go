@@ -1,0 +1,60 @@
+package cached
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Service is the cached form of a Service.
+type Service struct {
+	Meta
+	Selector map[string]string
+	Ports    []corev1.ServicePort
+	// Ingress are the addresses that a load balancer has.
+	Ingress []corev1.LoadBalancerIngress
+}
+
+// OfService returns the cached form of a Service.
+func OfService(service *corev1.Service) *Service {
+	kept := &Service{
+		Meta: metaOf(service, Services), Selector: trimSelector(service.Spec.Selector),
+		Ports: FirstOf(service.Spec.Ports), Ingress: FirstOf(service.Status.LoadBalancer.Ingress),
+	}
+	for i := range kept.Ports {
+		port := &kept.Ports[i]
+		Intern(&port.Name)
+		Intern(&port.Protocol)
+		Intern(&port.TargetPort.StrVal)
+	}
+	return kept
+}
+
+// GetObjectKind returns the kind that events refer to.
+func (*Service) GetObjectKind() schema.ObjectKind {
+	return kindOf(corev1.SchemeGroupVersion, "Service")
+}
+
+// DeepCopyObject returns a copy.
+func (s *Service) DeepCopyObject() runtime.Object { return copied(s) }
+
+// PodDisruptionBudget is the cached form of a PodDisruptionBudget.
+type PodDisruptionBudget struct {
+	Meta
+	// Selector is nil if no controller of Websites has ever selected pods so.
+	Selector map[string]string
+}
+
+// OfPodDisruptionBudget returns the cached form of a PodDisruptionBudget.
+func OfPodDisruptionBudget(budget *policyv1.PodDisruptionBudget) *PodDisruptionBudget {
+	return &PodDisruptionBudget{metaOf(budget, PodDisruptionBudgets), trimLabelSelector(budget.Spec.Selector)}
+}
+
+// GetObjectKind returns the kind that events refer to.
+func (*PodDisruptionBudget) GetObjectKind() schema.ObjectKind {
+	return kindOf(policyv1.SchemeGroupVersion, "PodDisruptionBudget")
+}
+
+// DeepCopyObject returns a copy.
+func (b *PodDisruptionBudget) DeepCopyObject() runtime.Object { return copied(b) }
