@@ -78,7 +78,6 @@ func (a *Agent) fetch(ctx context.Context, ref string) event {
 func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 	logger := klog.FromContext(ctx)
 	err := a.repository.Checkout(ctx, a.tree)
-	var made release.Made
 	if err == nil {
 		var about release.About
 		var messageErr error
@@ -92,17 +91,12 @@ func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 		}
 		makeCtx, cancel := context.WithTimeout(ctx, releaseTimeout)
 		defer cancel()
-		made, err = a.Releases.Make(makeCtx, release.Source{
+		err = a.Releases.Make(makeCtx, release.Source{
 			Worktree: a.repository.Worktree(), Commit: commit, Files: a.tree.Files, About: about,
 		})
 	}
 	if err != nil && ctx.Err() == nil {
 		logger.Error(err, "Failed to make the release of a commit", "commit", commit)
-	}
-	if made.RefusedLinks > 0 {
-		logger.Info("Some symbolic links are not served: they lead out of the repository, to hidden files, to themselves, "+
-			"or nowhere",
-			"commit", commit, "links", made.RefusedLinks)
 	}
 	if err == nil && len(a.list(ctx)) == 1 {
 		a.keepEarlier(ctx)

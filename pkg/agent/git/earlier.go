@@ -16,9 +16,9 @@ const (
 	earlierShare = 16
 )
 
-// Earlier checks out files that the commit of a tree lacks, of up to count commits before it, by first parents. Their
-// of these files match. It calls use with their directory, unless there are none. A server without shallow fetches, or
-// that sends no file by its hash, is not asked.
+// Earlier checks out the matching files of up to count commits before that of a tree, by first parents. Files of the tree
+// are left out. It calls use with their directory, unless there are none. A server without shallow fetches, or that sends
+// no file by its hash, is not asked.
 func (r *Repository) Earlier(ctx context.Context, tree *Tree, count int, match func(name string) bool,
 	use func(dir string) error) error {
 	if r.full || r.unfiltered {
@@ -89,7 +89,8 @@ func (r *Repository) removed(ctx context.Context, commit string, match func(name
 			}
 			return nil
 		}}
-		if _, err := r.run(ctx, command{args: []string{"ls-tree", "-r", "-z", "--full-tree", commit}, stdout: lines}); err != nil {
+		list := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
+		if _, err := r.run(ctx, command{args: list, stdout: lines}); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ func TestCollect(t *testing.T) {
 	s.Keep = 2
 	var commits []string
 	for _, content := range []string{"one", "two", "three"} {
-		commit, _ := s.publish(t, r, map[string]string{"index.html": content, "app.3f2a91bc.js": content})
+		commit := s.publish(t, r, map[string]string{"index.html": content, "app.3f2a91bc.js": content})
 		commits = append(commits, commit)
 	}
 	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) {
@@ -47,17 +47,17 @@ func TestCollectAfterTheClockWentBack(t *testing.T) {
 	s.Keep = 3
 	var commits []string
 	for _, content := range []string{"one", "two", "three"} {
-		commit, _ := s.publish(t, r, map[string]string{"index.html": content})
+		commit := s.publish(t, r, map[string]string{"index.html": content})
 		commits = append(commits, commit)
 	}
 	source := r.commit(map[string]string{"index.html": "four"})
-	if _, err := s.Make(t.Context(), source); err != nil {
+	if err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(s.Switch(source.Commit, published.Add(-time.Hour)), s.Collect("")); err != nil {
 		t.Fatal(err)
 	}
-	other, _ := s.publish(t, r, map[string]string{"index.html": "five"})
+	other := s.publish(t, r, map[string]string{"index.html": "five"})
 	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{other, source.Commit, commits[2]}) {
 		t.Errorf("there are releases %q, %v, want the last three of %q", releases, err, append(commits, source.Commit, other))
 	}
@@ -72,7 +72,7 @@ func TestBudgetCountsFilesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Make(t.Context(), source); err != nil {
+	if err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := usage(s.Volume); err != nil || after.bytes-before.bytes > int64(len(large))/2 {
@@ -92,7 +92,7 @@ func TestEarlierAssets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.publish(t, r, map[string]string{"public/app.4f2a91bc.js": "2"})
-	commit, _ := s.publish(t, r, map[string]string{"public/app.6f2a91bc.js": "2"})
+	commit := s.publish(t, r, map[string]string{"public/app.6f2a91bc.js": "2"})
 	want := map[string]string{"public/app.3f2a91bc.js": "1", "public/app.4f2a91bc.js": "2"}
 	if got := files(t, s.path(assetsDir, commit)); !maps.Equal(got, want) {
 		t.Errorf("%q are kept, want %q", got, want)
@@ -119,7 +119,7 @@ func TestBudgetFreesAssets(t *testing.T) {
 	var commits []string
 	for i := range 3 {
 		source := r.commit(map[string]string{fmt.Sprintf("film.%d3f2a91b.mp4", i): strings.Repeat(fmt.Sprint(i), size)})
-		if _, err := s.Make(t.Context(), source); err != nil {
+		if err := s.Make(t.Context(), source); err != nil {
 			t.Fatal(err)
 		}
 		s.serve(t, source.Commit)
@@ -166,7 +166,7 @@ func TestBudgetCountsInodes(t *testing.T) {
 		for i := range 200 {
 			content[fmt.Sprintf("page-%d.html", i)] = fmt.Sprint(release, i)
 		}
-		commit, _ := s.publish(t, r, content)
+		commit := s.publish(t, r, content)
 		commits = append(commits, commit)
 	}
 	used, err := usage(s.Volume)
@@ -204,7 +204,7 @@ func TestCommitWithTooManyFiles(t *testing.T) {
 			s.Budget = test.budget
 			// With directories, and with what the link leads to, there are five.
 			source := r.commit(map[string]string{"index.html": name, "docs/page.html": "page", "linked": "-> docs"})
-			if _, err := s.Make(t.Context(), source); !errors.Is(err, test.want) {
+			if err := s.Make(t.Context(), source); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 			if s.Has(source.Commit) != (test.want == nil) {

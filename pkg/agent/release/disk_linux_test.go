@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	root := filepath.Join(volume, "root")
 	r.dir = root
 	s := newStore(t, r)
-	first, _ := s.publish(t, r, map[string]string{"index.html": "one"})
+	first := s.publish(t, r, map[string]string{"index.html": "one"})
 	source := r.commit(map[string]string{"index.html": "two", "docs/page.html": "page"})
 	commit := source.Commit
 	filler := filepath.Join(volume, "filler")
@@ -41,7 +41,7 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("filling the disk: %v", err)
 	}
-	_, makeErr := s.Make(t.Context(), source)
+	makeErr := s.Make(t.Context(), source)
 	if makeErr == nil {
 		// Hard links need no room here.
 		makeErr = s.Switch(commit, time.Now())
@@ -53,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Make(t.Context(), source); err != nil {
+	if err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	s.serve(t, commit)

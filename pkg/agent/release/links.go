@@ -44,7 +44,7 @@ func (t *tree) link(ctx context.Context, source, target string, active []string)
 		err = errRefused
 	}
 	if errors.Is(err, errRefused) {
-		t.made.RefusedLinks++
+		t.warn(WarningLinks, target)
 		return nil
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *tree) link(ctx context.Context, source, target string, active []string)
 	case info.Mode().IsRegular():
 		return t.file(real, target)
 	case !info.IsDir():
-		t.made.RefusedLinks++
+		t.warn(WarningLinks, target)
 		return nil
 	}
 	if err := os.Mkdir(filepath.Join(t.target, target), 0o755); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +16,10 @@ func TestLongLinks(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
 	long := strings.Repeat("x", 300)
-	commit, made := s.publish(t, r, map[string]string{"index.html": "home", "long": "-> " + long,
+	commit := s.publish(t, r, map[string]string{"index.html": "home", "long": "-> " + long,
 		"deep": "-> dir/" + long + "/y", "dir/file": "x"})
-	if got := files(t, s.Path(commit)); len(got) != 2 || made.RefusedLinks != 2 {
-		t.Errorf("the release has %q, and %d links were refused", got, made.RefusedLinks)
+	if got := files(t, s.Path(commit)); len(got) != 2 || !slices.Equal(s.About(commit).Warnings, []Warning{WarningLinks}) {
+		t.Errorf("the release has %q, and warnings %q", got, s.About(commit).Warnings)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestLongMessage(t *testing.T) {
 	s := newStore(t, r)
 	source := r.commit(map[string]string{"index.html": "home"})
 	source.About = About{Author: "t\x1b[31m", Subject: strings.Repeat("word ", 1<<20)}
-	if _, err := s.Make(t.Context(), source); err != nil {
+	if err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	if about := s.About(source.Commit); len(about.Subject) > MaxSubject ||

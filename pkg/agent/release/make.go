@@ -26,33 +26,22 @@ type Source struct {
 	About About
 }
 
-// Made describes a release.
-type Made struct {
-	// Files is the number of files.
-	Files int
-	// RefusedLinks is the number of symbolic links that are not served, because they
-	// lead out of the repository, to something hidden, to themselves, or nowhere.
-	RefusedLinks int
-	// Warnings are kept in the description of the commit.
-	Warnings []Warning
-}
-
 // Make makes a release of a worktree, with hard links. The current one stays as it is; another one is replaced.
-func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
+func (s *Store) Make(ctx context.Context, source Source) error {
 	commit := source.Commit
 	if !requests.IsCommit(commit) {
-		return Made{}, fmt.Errorf("%q is not a full commit hash", commit)
+		return fmt.Errorf("%q is not a full commit hash", commit)
 	}
 	if commit == s.Current() {
-		return Made{}, nil
+		return nil
 	}
 	// Somebody may have removed the directories.
 	if err := s.makeDirectories(); err != nil {
-		return Made{}, err
+		return err
 	}
 	temporary := s.path(releasesDir, unfinished+commit)
 	if err := os.RemoveAll(temporary); err != nil {
-		return Made{}, fmt.Errorf("removing an unfinished release: %w", err)
+		return fmt.Errorf("removing an unfinished release: %w", err)
 	}
 	t := &tree{source: source.Worktree, target: temporary, published: s.Published, maxFiles: s.MaxFiles()}
 	err := t.copy(ctx)
@@ -65,7 +54,7 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 	}
 	if err == nil {
 		t.checkPublished(s.Index)
-		source.About.Warnings = t.made.Warnings
+		source.About.Warnings = t.warnings
 	}
 	if err == nil {
 		// Otherwise, after a power failure, the current release could be one of empty files:
@@ -83,9 +72,9 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 		err = s.keepAbout(commit, source.About)
 	}
 	if err != nil {
-		return Made{}, fmt.Errorf("making the release of commit %s: %w", commit, errors.Join(err, os.RemoveAll(temporary)))
+		return fmt.Errorf("making the release of commit %s: %w", commit, errors.Join(err, os.RemoveAll(temporary)))
 	}
-	return t.made, nil
+	return nil
 }
 
 // tree is a worktree that is being made a release.
@@ -93,7 +82,7 @@ type tree struct {
 	source, target string
 	// published is the published directory of the release.
 	published string
-	made      Made
+	warnings  []Warning
 	// files is the number of files and directories of the release, and maxFiles its limit. A few links to directories
 	// with links double it each.
 	files, maxFiles int64
@@ -125,9 +114,9 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 	if err != nil {
 		return err
 	}
-	if len(entries) == 0 && t.isServed(to) {
+	if len(entries) == 0 {
 		// git checks out no other empty directories.
-		t.warn(WarningSubmodules)
+		t.warn(WarningSubmodules, to)
 	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
@@ -156,7 +145,7 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 		}
 		if viaLink := len(active) > 0 || entry.Type() == fs.ModeSymlink; viaLink && errors.Is(err, syscall.ENAMETOOLONG) {
 			// No file of the repository has such a name, but what a link says may be any text.
-			t.made.RefusedLinks++
+			t.warn(WarningLinks, target)
 			continue
 		}
 		if err != nil {
@@ -174,13 +163,12 @@ func (t *tree) file(source, target string) error {
 	if errors.Is(err, syscall.EMLINK) {
 		err = copyFile(from, to)
 	}
-	t.made.Files++
-	if err != nil || !t.isServed(target) {
+	if err != nil {
 		return err
 	}
 	isPointer, err := isLFSPointer(to)
 	if isPointer {
-		t.warn(WarningLFSPointers)
+		t.warn(WarningLFSPointers, target)
 	}
 	return err
 }

@@ -17,6 +17,9 @@ const (
 	WarningIndexMissing Warning = "IndexMissing"
 	// WarningLFSPointers are files that Git LFS has put in the place of others.
 	WarningLFSPointers Warning = "LFSPointers"
+	// WarningLinks are symbolic links that are left out: they lead out of the repository, to something hidden, to
+	// themselves, or nowhere.
+	WarningLinks Warning = "LinksRefused"
 	// WarningOtherHosts are files of OtherHosts.
 	WarningOtherHosts Warning = "OtherHosts"
 	// WarningSubmodules are submodules that are not fetched.
@@ -34,17 +37,13 @@ const (
 	maxLFSPointer = 1024
 )
 
-// warn adds a warning once.
-func (t *tree) warn(warning Warning) {
-	if !slices.Contains(t.made.Warnings, warning) {
-		t.made.Warnings = append(t.made.Warnings, warning)
-	}
-}
-
-// isServed reports whether a path of the release can be requested.
-func (t *tree) isServed(path string) bool {
+// warn adds a warning about a path of the release, once, if the path can be requested.
+func (t *tree) warn(warning Warning, path string) {
 	below, err := filepath.Rel(filepath.FromSlash(t.published), path)
-	return err == nil && !slices.ContainsFunc(strings.Split(below, string(filepath.Separator)), hidden)
+	if err == nil && !slices.Contains(t.warnings, warning) &&
+		!slices.ContainsFunc(strings.Split(below, string(filepath.Separator)), hidden) {
+		t.warnings = append(t.warnings, warning)
+	}
 }
 
 // checkPublished adds the warnings about the published directory.
@@ -54,10 +53,10 @@ func (t *tree) checkPublished(index string) {
 		return err == nil && info.Mode().IsRegular()
 	}
 	if index != "" && !has(index) {
-		t.warn(WarningIndexMissing)
+		t.warnings = append(t.warnings, WarningIndexMissing)
 	}
 	if slices.ContainsFunc(OtherHosts, has) {
-		t.warn(WarningOtherHosts)
+		t.warnings = append(t.warnings, WarningOtherHosts)
 	}
 }
 
