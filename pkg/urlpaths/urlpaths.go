@@ -3,6 +3,7 @@
 package urlpaths
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -22,6 +23,23 @@ type Pattern struct {
 	Path string
 	// Prefix says that all paths match that begin with Path, which ends in '/'.
 	Prefix bool
+}
+
+// Matches reports whether a decoded path matches.
+func (p Pattern) Matches(path string) bool {
+	return path == p.Path || p.Prefix && strings.HasPrefix(path, p.Path)
+}
+
+// BySpecificity orders patterns: exact ones first, then those with longer prefixes. The first that matches a path
+// applies.
+func BySpecificity(a, b Pattern) int {
+	switch {
+	case a.Prefix != b.Prefix && b.Prefix:
+		return -1
+	case a.Prefix != b.Prefix:
+		return 1
+	}
+	return cmp.Compare(len(b.Path), len(a.Path))
 }
 
 // placeholder is a segment that other servers replace.

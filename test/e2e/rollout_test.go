@@ -54,7 +54,7 @@ func TestRollingChange(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, framework.WithReplicas(replicas))
 			visitors := startTraffic(t, s)
-			s.patch(t, `{"spec":{"serving":{"headers":[{"path":"/","name":"X-Robots-Tag","value":"noindex"}]}}}`)
+			s.patch(t, `{"spec":{"serving":{"headers":[{"path":"/*","name":"X-Robots-Tag","value":"noindex"}]}}}`)
 			framework.WaitFor(t, "all pods send the header", func(ctx context.Context) error {
 				return s.everyPod(ctx, t, func(a answer) error {
 					if got := a.header.Get("X-Robots-Tag"); a.status != http.StatusOK || got != "noindex" {

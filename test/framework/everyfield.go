@@ -43,8 +43,12 @@ func EveryField(namespace string) []*v1beta1.Website {
 					{From: "/blog/*", To: "https://blog.example.com/:splat", StatusCode: 308},
 				},
 				Headers: []v1beta1.ResponseHeader{
-					{Path: "/", Name: "X-A", Value: "a"}, {Path: "/", Name: "X-B", Value: "b"},
+					{Path: "/*", Name: "X-A", Value: "a"}, {Path: "/*", Name: "X-B", Value: "b"},
 				},
+				Types: []v1beta1.ContentType{
+					{Path: "/feed", Type: "application/rss+xml"}, {Extension: "dat", Type: "text/plain; charset=utf-8"},
+				},
+				Charset: "windows-1252",
 			},
 			Service: v1beta1.WebsiteService{
 				Type: v1beta1.ServiceTypeLoadBalancer, NodePort: 31999, LoadBalancerClass: "example.com/class",

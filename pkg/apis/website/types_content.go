@@ -109,6 +109,24 @@ type WebsiteServing struct {
 	Redirects []Redirect
 	// Headers are added to responses.
 	Headers []ResponseHeader
+	// Types set the Content-Type of files.
+	Types []ContentType
+	// Charset is the charset parameter of texts.
+	Charset string
+}
+
+// CharsetNone is the charset of a site whose texts have no charset parameter.
+const CharsetNone = "None"
+
+// ContentType is the Content-Type of files. Exactly one of Path and Extension is
+// set.
+type ContentType struct {
+	// Path is a URL path, or a prefix that ends in "/*".
+	Path string
+	// Extension is the part of the name after the last dot.
+	Extension string
+	// Type is the media type.
+	Type string
 }
 
 // FallbackPolicy is the response for a path that does not exist.
@@ -133,7 +151,7 @@ type Redirect struct {
 
 // ResponseHeader is a header added to responses.
 type ResponseHeader struct {
-	// Path is a URL path prefix.
+	// Path is a URL path, or a prefix that ends in "/*".
 	Path string
 	// Name is the name of the header.
 	Name string

@@ -70,6 +70,7 @@ func newServed(i int) website.Website {
 			},
 			Polling: website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 30, TimeoutSeconds: 60},
 			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone,
+				Charset:   "UTF-8",
 				Redirects: []website.Redirect{{From: "/home", To: "/", StatusCode: 302}},
 				Headers:   []website.ResponseHeader{{Path: "/", Name: "X-Content-Type-Options", Value: "nosniff"}}},
 			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},

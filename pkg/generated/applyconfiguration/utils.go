@@ -30,6 +30,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.BasicAuthApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("CAReference"):
 		return &websitev1beta1.CAReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ContentType"):
+		return &websitev1beta1.ContentTypeApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitReference"):
 		return &websitev1beta1.GitReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitSource"):

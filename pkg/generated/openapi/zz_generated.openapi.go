@@ -26,6 +26,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.WebsiteStatus{}.OpenAPIModelName():                    schema_pkg_apis_website_v1alpha1_WebsiteStatus(ref),
 		v1beta1.BasicAuth{}.OpenAPIModelName():                         schema_pkg_apis_website_v1beta1_BasicAuth(ref),
 		v1beta1.CAReference{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_CAReference(ref),
+		v1beta1.ContentType{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_ContentType(ref),
 		v1beta1.GitReference{}.OpenAPIModelName():                      schema_pkg_apis_website_v1beta1_GitReference(ref),
 		v1beta1.GitSource{}.OpenAPIModelName():                         schema_pkg_apis_website_v1beta1_GitSource(ref),
 		v1beta1.IssuerReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_IssuerReference(ref),
@@ -601,6 +602,42 @@ func schema_pkg_apis_website_v1beta1_CAReference(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_ContentType(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ContentType is the Content-Type of files. Exactly one of path and extension must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path is the URL path of a file in the syntax of a redirect's from: it matches exactly, unless it ends in \"/*\". It is compared with the requested path. The exact path takes precedence, then the longest prefix. An index, and a page that is requested without its extension, keep the type of their extension. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension is the part of the name after the last dot: at most 64 letters, digits, '_', '+' and '-'. Upper and lower case are the same.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is the media type, such as application/json, with an optional charset parameter: \"text/plain; charset=ISO-8859-1\". At most 255 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -823,7 +860,7 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is a URL path prefix in the syntax of a redirect's from: /assets/ and /assets/* are the same, /page also matches /page.html. It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file. The longest matching prefix applies; \"/\" is for all paths. At most 1024 characters.",
+							Description: "path is a URL path in the syntax of a redirect's from: it matches exactly, unless it ends in \"/*\". It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file, such as /index.html. The exact path takes precedence, then the longest prefix; \"/*\" is for all paths. At most 1024 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1615,11 +1652,37 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 							},
 						},
 					},
+					"types": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "types set the Content-Type of files, by path or by extension. A path takes precedence over an extension, and both over the type that the extension has by default. At most 100, no two with the same path or extension.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ContentType{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"charset": {
+						SchemaProps: spec.SchemaProps{
+							Description: "charset is the charset parameter of the Content-Type of texts whose type in types has none: the name of an encoding of the WHATWG Encoding Standard such as UTF-8, ISO-8859-2, windows-1252 or Shift_JIS, also ISO-8859-1, or None for no parameter, with which browsers use what pages declare in <meta>. JSON has the parameter with UTF-8 only. Upper and lower case are the same. Defaults to UTF-8.",
+							Default:     "UTF-8",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.Redirect{}.OpenAPIModelName(), v1beta1.ResponseHeader{}.OpenAPIModelName()},
+			v1beta1.ContentType{}.OpenAPIModelName(), v1beta1.Redirect{}.OpenAPIModelName(), v1beta1.ResponseHeader{}.OpenAPIModelName()},
 	}
 }
 

@@ -58,6 +58,21 @@ func header(path, name, value string) func(*website.Website) {
 	}
 }
 
+func contentType(path, extension, contentType string) func(*website.Website) {
+	return func(w *website.Website) {
+		w.Spec.Serving.Types = append(w.Spec.Serving.Types,
+			website.ContentType{Path: path, Extension: extension, Type: contentType})
+	}
+}
+
+func types(n int) func(*website.Website) {
+	return func(w *website.Website) {
+		for i := range n {
+			contentType("", fmt.Sprint("e", i), "a/b")(w)
+		}
+	}
+}
+
 func headers(n int) func(*website.Website) {
 	return func(w *website.Website) {
 		for i := range n {
@@ -181,7 +196,7 @@ var servingCases = map[string]specCase{
 	"header path with a placeholder": {tweak: header("/:lang/", "X-A", "1"),
 		want: []string{`spec.serving.headers[0].path: ` +
 			`Invalid value: "/:lang/": must not contain a placeholder: only '*' as the last segment is supported`}},
-	"header twice, with a star": {tweak: tweaks(header("/ä/", "X-A", "1"), header("/%C3%A4/*", "X-A", "2")),
+	"header twice, with a star": {tweak: tweaks(header("/ä/*", "X-A", "1"), header("/%C3%A4/*", "X-A", "2")),
 		want: []string{`spec.serving.headers[1].name: Duplicate value: "X-A"`}},
 
 	"prefix": {tweak: tweaks(redirect("/blog/*", "/news/:splat", 301),
@@ -241,14 +256,14 @@ var servingCases = map[string]specCase{
 		"101: must have at most 100 redirects from a path that ends in '/*'"}},
 	"a colon within a segment": {tweak: redirect("/wiki/Talk:Main", "/talk/Main:1", 301)},
 	"more than fits into a spec": {tweak: longRedirects(43), want: []string{"spec.serving.redirects: Too long: the spec " +
-		"may not be more than 131072 bytes as JSON: it has 133296, 132957 of them here"}},
+		"may not be more than 131072 bytes as JSON: it has 133314, 132957 of them here"}},
 	"as much as fits": {tweak: longRedirects(42)},
 	"redirects at most, of paths with 45 bytes together": {tweak: redirectsOf(2000, 22, 23)},
 	"redirects at most, of paths with 45 bytes and a code": {tweak: tweaks(redirectsOf(1999, 22, 23),
 		redirect("/a", "/b", 308))},
 	"redirects at most, of paths with 46 bytes together": {
 		tweak: redirectsOf(2000, 22, 24), want: []string{"spec.serving.redirects: Too long: the spec may not be more than " +
-			"131072 bytes as JSON: it has 132340, 132001 of them here"},
+			"131072 bytes as JSON: it has 132358, 132001 of them here"},
 	},
 
 	"too many redirects": {tweak: redirects(2001),
@@ -287,6 +302,64 @@ var servingCases = map[string]specCase{
 		want: []string{`spec.serving.headers[1].name: Duplicate value: "x-a"`}},
 	"header value too long": {tweak: header("/", "X-A", strings.Repeat("a", 4097)),
 		want: []string{"spec.serving.headers[0].value: Too long: may not be more than 4096 characters"}},
+	"header for a path and for all below it": {tweak: tweaks(header("/a/", "X-A", "1"), header("/a/*", "X-A", "2"))},
+	"header for caches of no file": {tweak: header("/a/", "CDN-Cache-Control", "no-store"),
+		want: []string{`spec.serving.headers[0].path: Invalid value: "/a/": must be the path of a file for the header ` +
+			`CDN-Cache-Control, such as /a/index.html, or end in '/*'`}},
+	"headers for caches": {tweak: tweaks(header("/*", "Cache-Control", "no-store"),
+		header("/index.html", "Cache-Control", "no-cache"))},
 	"too many headers": {tweak: headers(101),
 		want: []string{"spec.serving.headers: Too many: 101: must have at most 100 items"}},
+
+	"types": {tweak: tweaks(contentType("/data/*", "", "application/geo+json"), contentType("/data/x", "", "text/plain"),
+		contentType("", "dat", "text/plain; charset=Shift_JIS"), contentType("", "c++", "text/x-c;charset=utf-8"))},
+	"types at length": {tweak: tweaks(contentType("/"+strings.Repeat("a", 1023), "", strings.Repeat("a", 127)+"/"+
+		strings.Repeat("b", 127)), contentType("", strings.Repeat("a", 64), "a/b"))},
+	"types at most": {tweak: types(100)},
+	"too many types": {tweak: types(101),
+		want: []string{"spec.serving.types: Too many: 101: must have at most 100 items"}},
+	"type of nothing": {tweak: contentType("", "", "a/b"), want: []string{"spec.serving.types[0]: Invalid value: \"\": " +
+		"must specify one of: `path`, `extension`"}},
+	"type of a path and an extension": {tweak: contentType("/a", "b", "a/b"), want: []string{
+		"spec.serving.types[0]: Invalid value: \"{path, extension}\": must specify exactly one of: `path`, `extension`"}},
+	"no type": {tweak: contentType("/a", "", ""), want: []string{"spec.serving.types[0].type: Required value"}},
+	"type path relative": {tweak: contentType("a", "", "a/b"),
+		want: []string{`spec.serving.types[0].path: Invalid value: "a": must begin with '/'`}},
+	"type path too long": {tweak: contentType("/"+strings.Repeat("a", 1024), "", "a/b"),
+		want: []string{"spec.serving.types[0].path: Too long: may not be more than 1024 characters"}},
+	"type of a directory": {tweak: contentType("/a/", "", "a/b"), want: []string{`spec.serving.types[0].path: ` +
+		`Invalid value: "/a/": must be the path of a file, or end in '/*'`}},
+	"type path twice": {tweak: tweaks(contentType("/ä", "", "a/b"), contentType("/%C3%A4", "", "a/b")),
+		want: []string{`spec.serving.types[1].path: Duplicate value: "/%C3%A4"`}},
+	"extension with a dot": {tweak: contentType("", ".tar.gz", "a/b"), want: []string{`spec.serving.types[0].extension: ` +
+		`Invalid value: ".tar.gz": must consist of letters, digits, '_', '+' and '-': the part after the last dot of a ` +
+		`name, without that dot`}},
+	"extension too long": {tweak: contentType("", strings.Repeat("a", 65), "a/b"),
+		want: []string{"spec.serving.types[0].extension: Too long: may not be more than 64 characters"}},
+	"extension twice": {tweak: tweaks(contentType("", "dat", "a/b"), contentType("", "DAT", "a/b")),
+		want: []string{`spec.serving.types[1].extension: Duplicate value: "DAT"`}},
+	"type that ends the directive": {tweak: contentType("/a", "", "a/b; return 200"), want: []string{
+		`spec.serving.types[0].type: Invalid value: "a/b; return 200": must be a media type such as application/json, and ` +
+			`may have a charset parameter: '; charset=utf-8'`}},
+	"type with a variable": {tweak: contentType("/a", "", "a/$host"), want: []string{
+		`spec.serving.types[0].type: Invalid value: "a/$host": must be a media type such as application/json, and ` +
+			`may have a charset parameter: '; charset=utf-8'`}},
+	"type with an unknown charset": {tweak: contentType("/a", "", "text/plain; charset=latin9"), want: []string{
+		`spec.serving.types[0].type: Unsupported value: "latin9": supported values: ` + charsetNames}},
+	"type too long": {tweak: contentType("/a", "", "a/"+strings.Repeat("b", 254)),
+		want: []string{"spec.serving.types[0].type: Too long: may not be more than 255 characters"}},
+
+	"charset":      {tweak: serving(func(s *website.WebsiteServing) { s.Charset = "shift_jis" })},
+	"charset None": {tweak: serving(func(s *website.WebsiteServing) { s.Charset = website.CharsetNone })},
+	"charset unknown": {tweak: serving(func(s *website.WebsiteServing) { s.Charset = "utf8" }), want: []string{
+		`spec.serving.charset: Unsupported value: "utf8": supported values: ` + charsetNames + `, "None"`}},
+	"charset too long": {tweak: serving(func(s *website.WebsiteServing) { s.Charset = strings.Repeat("a", 33) }),
+		want: []string{"spec.serving.charset: Too long: may not be more than 32 characters"}},
 }
+
+// charsetNames are the supported ones, as an error names them.
+const charsetNames = `"UTF-8", "Big5", "EUC-JP", "EUC-KR", "GBK", "IBM866", "ISO-2022-JP", "ISO-8859-1", ` +
+	`"ISO-8859-2", "ISO-8859-3", "ISO-8859-4", "ISO-8859-5", "ISO-8859-6", "ISO-8859-7", "ISO-8859-8", "ISO-8859-8-I", ` +
+	`"ISO-8859-10", "ISO-8859-13", "ISO-8859-14", "ISO-8859-15", "ISO-8859-16", "KOI8-R", "KOI8-U", "Shift_JIS", ` +
+	`"UTF-16BE", "UTF-16LE", "gb18030", "macintosh", "windows-874", "windows-1250", "windows-1251", "windows-1252", ` +
+	`"windows-1253", "windows-1254", "windows-1255", "windows-1256", "windows-1257", "windows-1258", "x-mac-cyrillic"`

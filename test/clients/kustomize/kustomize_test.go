@@ -78,14 +78,14 @@ patches:
     spec:
       serving:
         headers:
-        - {path: /assets/, name: Cache-Control, value: public}
-        - {path: /, name: Content-Security-Policy, $patch: delete}
-        - {path: /, name: X-Content-Type-Options, value: nosniff}
+        - {path: /assets/*, name: Cache-Control, value: public}
+        - {path: /*, name: Content-Security-Policy, $patch: delete}
+        - {path: /*, name: X-Content-Type-Options, value: nosniff}
 `,
 			want: map[string]string{
-				"Website/single-page: spec.serving.headers": "/ Cache-Control: no-cache\n" +
-					"/ X-Content-Type-Options: nosniff\n" +
-					"/assets/ Cache-Control: public",
+				"Website/single-page: spec.serving.headers": "/* Cache-Control: no-cache\n" +
+					"/* X-Content-Type-Options: nosniff\n" +
+					"/assets/* Cache-Control: public",
 			},
 		},
 		"a patch of a container": {

@@ -167,6 +167,16 @@ func fillServing(serving *website.WebsiteServing, c randfill.Continue) {
 		Index:        word(c) + ".html",
 		NotFoundPath: "/" + word(c) + ".html",
 		Fallback:     pick(c, website.FallbackNone, website.FallbackSPA),
+		Charset:      pick(c, "UTF-8", "windows-1252", website.CharsetNone),
+	}
+	for i := range c.Intn(4) {
+		contentType := website.ContentType{Type: word(c) + "/" + word(c) + pick(c, "", "; charset=utf-8")}
+		if c.Bool() {
+			contentType.Path = fmt.Sprintf("/%d/%s", i, word(c)) + pick(c, "", "/*")
+		} else {
+			contentType.Extension = fmt.Sprintf("%s%d", word(c), i)
+		}
+		serving.Types = append(serving.Types, contentType)
 	}
 	for i := range c.Intn(4) {
 		serving.Redirects = append(serving.Redirects, website.Redirect{

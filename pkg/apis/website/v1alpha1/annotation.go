@@ -132,6 +132,7 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 	leaveOut(&serving.Index, byDefault.Serving.Index)
 	leaveOut(&serving.NotFoundPath, byDefault.Serving.NotFoundPath)
 	leaveOut(&serving.Fallback, byDefault.Serving.Fallback)
+	leaveOut(&serving.Charset, byDefault.Serving.Charset)
 	leaveOut(&service.Type, byDefault.Service.Type)
 	beyondSpec := &carriedSpec{
 		Suspend:    spec.Suspend,

@@ -63,7 +63,7 @@ func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 					Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository},
 			},
 			Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
 				Fallback: v1beta1.FallbackNone},
 			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 		},

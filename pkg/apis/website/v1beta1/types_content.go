@@ -269,6 +269,60 @@ type WebsiteServing struct {
 	// +k8s:optional
 	// +k8s:maxItems=100
 	Headers []ResponseHeader `json:"headers,omitempty" protobuf:"bytes,5,rep,name=headers"`
+
+	// types set the Content-Type of files, by path or by extension. A path takes
+	// precedence over an extension, and both over the type that the extension has
+	// by default. At most 100, no two with the same path or extension.
+	// +optional
+	// +listType=atomic
+	// +k8s:optional
+	// +k8s:maxItems=100
+	Types []ContentType `json:"types,omitempty" protobuf:"bytes,6,rep,name=types"`
+
+	// charset is the charset parameter of the Content-Type of texts whose type in
+	// types has none: the name of an encoding of the WHATWG Encoding Standard such
+	// as UTF-8, ISO-8859-2, windows-1252 or Shift_JIS, also ISO-8859-1, or None for
+	// no parameter, with which browsers use what pages declare in <meta>. JSON has
+	// the parameter with UTF-8 only. Upper and lower case are the same. Defaults to
+	// UTF-8.
+	// +optional
+	// +default="UTF-8"
+	// +k8s:optional
+	// +k8s:maxLength=32
+	Charset string `json:"charset,omitempty" protobuf:"bytes,7,opt,name=charset"`
+}
+
+// CharsetNone is the charset of a site whose texts have no charset parameter.
+const CharsetNone = "None"
+
+// ContentType is the Content-Type of files. Exactly one of path and extension
+// must be set.
+type ContentType struct {
+	// path is the URL path of a file in the syntax of a redirect's from: it matches
+	// exactly, unless it ends in "/*". It is compared with the requested path. The
+	// exact path takes precedence, then the longest prefix. An index, and a page
+	// that is requested without its extension, keep the type of their extension. At
+	// most 1024 characters.
+	// +optional
+	// +k8s:optional
+	// +k8s:unionMember
+	// +k8s:maxLength=1024
+	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+
+	// extension is the part of the name after the last dot: at most 64 letters,
+	// digits, '_', '+' and '-'. Upper and lower case are the same.
+	// +optional
+	// +k8s:optional
+	// +k8s:unionMember
+	// +k8s:maxLength=64
+	Extension string `json:"extension,omitempty" protobuf:"bytes,2,opt,name=extension"`
+
+	// type is the media type, such as application/json, with an optional charset
+	// parameter: "text/plain; charset=ISO-8859-1". At most 255 characters.
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=255
+	Type string `json:"type" protobuf:"bytes,3,opt,name=type"`
 }
 
 // FallbackPolicy is the response for a path that does not exist. More values may
@@ -318,11 +372,12 @@ type Redirect struct {
 
 // ResponseHeader is a header added to responses.
 type ResponseHeader struct {
-	// path is a URL path prefix in the syntax of a redirect's from: /assets/ and
-	// /assets/* are the same, /page also matches /page.html. It is compared with
-	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
-	// Surrogate-Control, with the path of the served file. The longest matching
-	// prefix applies; "/" is for all paths. At most 1024 characters.
+	// path is a URL path in the syntax of a redirect's from: it matches exactly,
+	// unless it ends in "/*". It is compared with the requested path or, for
+	// Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the
+	// path of the served file, such as /index.html. The exact path takes
+	// precedence, then the longest prefix; "/*" is for all paths. At most 1024
+	// characters.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=1024

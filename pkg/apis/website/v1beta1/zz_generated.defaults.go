@@ -60,6 +60,9 @@ func SetObjectDefaults_Website(in *Website) {
 			a.StatusCode = 301
 		}
 	}
+	if in.Spec.Serving.Charset == "" {
+		in.Spec.Serving.Charset = "UTF-8"
+	}
 	if in.Spec.Service.Type == "" {
 		in.Spec.Service.Type = "ClusterIP"
 	}

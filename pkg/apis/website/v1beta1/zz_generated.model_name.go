@@ -16,6 +16,11 @@ func (in CAReference) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ContentType) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.ContentType"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitReference) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.GitReference"
 }

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/responseheaders"
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
@@ -48,7 +50,13 @@ func validateServing(serving, old *website.WebsiteServing, path *field.Path) fie
 		errs = append(errs, validateNotFoundPath(serving.NotFoundPath, path.Child("notFoundPath"))...)
 	}
 	errs = append(errs, validateRedirects(serving.Redirects, old.Redirects, path.Child("redirects"))...)
-	return append(errs, validateHeaders(serving.Headers, old.Headers, path.Child("headers"))...)
+	errs = append(errs, validateHeaders(serving.Headers, old.Headers, path.Child("headers"))...)
+	errs = append(errs, validateTypes(serving.Types, old.Types, path.Child("types"))...)
+	if serving.Charset != old.Charset && !isCharset(serving.Charset) && serving.Charset != website.CharsetNone &&
+		len(serving.Charset) <= maxCharset {
+		errs = append(errs, field.NotSupported(path.Child("charset"), serving.Charset, append(charsets, website.CharsetNone)))
+	}
+	return errs
 }
 
 // maxPath is the maximum length of a path, in characters, that its type declares. Longer ones are
@@ -122,15 +130,19 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 	}
 	var errs field.ErrorList
 	kept := sets.New(old...)
-	seen := sets.New[website.ResponseHeader]()
+	type rule struct {
+		paths urlpaths.Pattern
+		name  string
+	}
+	seen := sets.New[rule]()
 	for i, header := range headers {
 		at := path.Index(i)
-		key := website.ResponseHeader{Path: header.Path, Name: strings.ToLower(header.Name)}
-		// A path applies to all paths that begin with it, with '*' and without.
-		if pattern, err := urlpaths.Parse(header.Path); err == nil {
-			key.Path = pattern.Path
+		paths, err := urlpaths.Parse(header.Path)
+		if err != nil {
+			paths.Path = header.Path
 		}
-		if key.Name != "" && seen.Has(key) {
+		key := rule{paths, strings.ToLower(header.Name)}
+		if key.name != "" && seen.Has(key) {
 			errs = append(errs, field.Duplicate(at.Child("name"), header.Name))
 			continue
 		}
@@ -145,8 +157,13 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 func validateHeader(header *website.ResponseHeader, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if header.Path != "" && !isTooLong(header.Path) {
-		if _, err := urlpaths.Parse(header.Path); err != nil {
+		switch paths, err := urlpaths.Parse(header.Path); {
+		case err != nil:
 			errs = append(errs, field.Invalid(path.Child("path"), header.Path, err.Error()))
+		case !paths.Prefix && strings.HasSuffix(paths.Path, "/") && responseheaders.IsForCaches(header.Name):
+			// It would never match.
+			errs = append(errs, field.Invalid(path.Child("path"), header.Path, fmt.Sprintf(
+				"must be the path of a file for the header %s, such as %sindex.html, or end in '/*'", header.Name, header.Path)))
 		}
 	}
 	switch name := path.Child("name"); {

@@ -105,6 +105,7 @@ func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 		return jsonSize(counted), []part{
 			{path.Child("serving", "redirects"), counted.Serving.Redirects},
 			{path.Child("serving", "headers"), counted.Serving.Headers},
+			{path.Child("serving", "types"), counted.Serving.Types},
 			{path.Child("service", "annotations"), counted.Service.Annotations},
 			{path.Child("scheduling", "nodeSelector"), counted.Scheduling.NodeSelector},
 			{path.Child("scheduling", "tolerations"), counted.Scheduling.Tolerations},

@@ -27,7 +27,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
 				Fallback: website.FallbackNone},
 			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/responseheaders"
 )
 
 const (
@@ -68,7 +69,7 @@ func privateHeaders(headers []v1beta1.ResponseHeader) []v1beta1.ResponseHeader {
 		case "x-accel-expires":
 			headers[i].Value = "0"
 		default:
-			if isForSharedCaches(headers[i].Name) {
+			if responseheaders.IsForSharedCaches(headers[i].Name) {
 				headers[i].Value = "no-store"
 			}
 		}

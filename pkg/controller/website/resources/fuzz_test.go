@@ -82,7 +82,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 			},
 			func(w *v1beta1.Website) {
 				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
-					v1beta1.ResponseHeader{Path: "/", Name: "X-Valued", Value: headerValue})
+					v1beta1.ResponseHeader{Path: "/*", Name: "X-Valued", Value: headerValue})
 			},
 		}
 		// All that are accepted go into one configuration: nginx takes long to start.

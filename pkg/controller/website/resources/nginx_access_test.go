@@ -300,14 +300,14 @@ sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=
 // gateway, would give its pages to everyone.
 func TestNginxKeepsPagesPrivate(t *testing.T) {
 	s := startNginx(t, withUsers("readers"), withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
-		{Path: "/page", Name: "Cache-Control", Value: "Public, max-age=60, s-maxage=3600, immutable"},
-		{Path: "/sub/", Name: "cache-control", Value: "no-store"},
-		{Path: "/data", Name: "Cache-Control", Value: ""},
-		{Path: "/", Name: "CDN-Cache-Control", Value: "public, max-age=60"},
-		{Path: "/", Name: "Surrogate-Control", Value: "max-age=60"},
-		{Path: "/", Name: "Netlify-CDN-Cache-Control", Value: "public, max-age=60"},
-		{Path: "/", Name: "Edge-Control", Value: "max-age=60"},
-		{Path: "/", Name: "X-Accel-Expires", Value: "60"},
+		{Path: "/page.html", Name: "Cache-Control", Value: "Public, max-age=60, s-maxage=3600, immutable"},
+		{Path: "/sub/*", Name: "cache-control", Value: "no-store"},
+		{Path: "/data.json", Name: "Cache-Control", Value: ""},
+		{Path: "/*", Name: "CDN-Cache-Control", Value: "public, max-age=60"},
+		{Path: "/*", Name: "Surrogate-Control", Value: "max-age=60"},
+		{Path: "/*", Name: "Netlify-CDN-Cache-Control", Value: "public, max-age=60"},
+		{Path: "/*", Name: "Edge-Control", Value: "max-age=60"},
+		{Path: "/*", Name: "X-Accel-Expires", Value: "60"},
 	}}))
 	s.fill()
 	s.admit(userAndPassword("reader", "right"))

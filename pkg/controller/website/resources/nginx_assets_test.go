@@ -53,7 +53,7 @@ func TestNginxKeepsAssets(t *testing.T) {
 		"routes": {tweak: func(website *v1beta1.Website) { website.Spec.Serving.Fallback = v1beta1.FallbackSPA },
 			missing: http.StatusOK, body: "home of b", missingC: revalidate, caching: immutable},
 		"rule": {tweak: func(website *v1beta1.Website) {
-			website.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/assets/", Name: "cache-control",
+			website.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/assets/*", Name: "cache-control",
 				Value: "public, max-age=60"}}
 		}, missing: http.StatusNotFound, body: "not here", missingC: revalidate, caching: "public, max-age=60"},
 	} {

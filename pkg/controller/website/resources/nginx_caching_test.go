@@ -138,8 +138,8 @@ func TestNginxCacheControl(t *testing.T) {
 	immutable := "public, max-age=31536000, immutable"
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{
 		Headers: []v1beta1.ResponseHeader{
-			{Path: "/assets/", Name: "cache-control", Value: immutable},
-			{Path: "/raw/", Name: "X-Content-Type-Options", Value: "other"},
+			{Path: "/assets/*", Name: "cache-control", Value: immutable},
+			{Path: "/raw/*", Name: "X-Content-Type-Options", Value: "other"},
 		},
 		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", StatusCode: 301},
 			{From: "/assets/latest.js", To: "/assets/app.js", StatusCode: 302}},

@@ -70,7 +70,7 @@ var requestTables = map[string]requestTable{
 			Headers: []v1beta1.ResponseHeader{
 				{Path: "/straße/*", Name: "X-Below", Value: "all"},
 				{Path: "/stra%C3%9Fe/eins", Name: "X-Below", Value: "one"},
-				{Path: "/it's; ", Name: "X-Space", Value: "yes"},
+				{Path: "/it's; x", Name: "X-Space", Value: "yes"},
 				{Path: "/assets/*", Name: "Cache-Control", Value: "max-age=600"},
 			},
 		},
@@ -197,8 +197,8 @@ var requestTables = map[string]requestTable{
 	},
 	"ranges": {
 		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
-			{Path: "/", Name: "Access-Control-Allow-Origin", Value: "*"},
-			{Path: "/film", Name: "Cache-Control", Value: "max-age=600"},
+			{Path: "/*", Name: "Access-Control-Allow-Origin", Value: "*"},
+			{Path: "/film.mp4", Name: "Cache-Control", Value: "max-age=600"},
 		}},
 		files: []string{"index.html", "film.mp4"},
 		want: map[string]string{
@@ -225,8 +225,8 @@ var requestTables = map[string]requestTable{
 	},
 	"other origins": {
 		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
-			{Path: "/api/", Name: "Access-Control-Allow-Origin", Value: "https://a.example"},
-			{Path: "/api/", Name: "Access-Control-Allow-Headers", Value: "x-client"},
+			{Path: "/api/*", Name: "Access-Control-Allow-Origin", Value: "https://a.example"},
+			{Path: "/api/*", Name: "Access-Control-Allow-Headers", Value: "x-client"},
 		}},
 		files: []string{"index.html", "api/data.json"},
 		want: map[string]string{
@@ -246,7 +246,7 @@ var requestTables = map[string]requestTable{
 	"a protected site": {
 		protected: true,
 		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
-			{Path: "/api/", Name: "Access-Control-Allow-Origin", Value: "https://a.example"},
+			{Path: "/api/*", Name: "Access-Control-Allow-Origin", Value: "https://a.example"},
 		}},
 		files: []string{"index.html", "404.html", "api/data.json", "_headers"},
 		want: map[string]string{
@@ -263,7 +263,7 @@ var requestTables = map[string]requestTable{
 	},
 	"a single page with rules for its assets": {
 		serving: v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA, Headers: []v1beta1.ResponseHeader{
-			{Path: "/assets/", Name: "Cache-Control", Value: "public, max-age=31536000, immutable"},
+			{Path: "/assets/*", Name: "Cache-Control", Value: "public, max-age=31536000, immutable"},
 		}},
 		files: []string{"index.html", "assets/app.js"},
 		want: map[string]string{

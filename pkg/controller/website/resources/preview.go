@@ -65,7 +65,7 @@ func Preview(website *v1beta1.Website, branch, domain string) (*websitev1beta1ac
 			len(spec.Serving.Headers), robotsHeader)
 	}
 	spec.Serving.Headers = append(spec.Serving.Headers,
-		v1beta1.ResponseHeader{Path: "/", Name: robotsHeader, Value: "noindex"})
+		v1beta1.ResponseHeader{Path: "/*", Name: robotsHeader, Value: "noindex"})
 	applied, err := specConfiguration(spec)
 	if err != nil {
 		return nil, err

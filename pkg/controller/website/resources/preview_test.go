@@ -49,7 +49,7 @@ func TestPreview(t *testing.T) {
 			Annotations: map[string]string{"a": "b"}}
 		w.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: "users"}}
 		w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", TolerationSeconds: ptr.To[int64](1 << 60)}}
-		w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "A", Value: "b"},
+		w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/*", Name: "A", Value: "b"},
 			{Path: "/docs", Name: "x-robots-tag", Value: "all"}}
 	})
 	want := *website.Spec.DeepCopy()
@@ -57,8 +57,8 @@ func TestPreview(t *testing.T) {
 	want.Source.Git.Ref = &v1beta1.GitReference{Branch: "next"}
 	want.Hosts = hostsOf("next.kubia.previews.example.com")
 	want.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}
-	want.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "A", Value: "b"},
-		{Path: "/", Name: "X-Robots-Tag", Value: "noindex"}}
+	want.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/*", Name: "A", Value: "b"},
+		{Path: "/*", Name: "X-Robots-Tag", Value: "noindex"}}
 	if got := previewSpec(t, website, "next", "previews.example.com"); !reflect.DeepEqual(got, want) {
 		t.Errorf("the spec is\n%+v, want\n%+v", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/gitnames"
+	"github.com/kubesites/website-apiserver/pkg/responseheaders"
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
@@ -33,6 +34,21 @@ type serving struct {
 	Moved *redirect
 	// Headers are added to responses.
 	Headers []header
+	// Types are the content types.
+	Types contentTypes
+}
+
+// TypedLocation is the prefix of the location whose requests are passed on to those of Types.ByPath: of all paths, or of
+// well-known ones; empty if all of them are redirected.
+func (s serving) TypedLocation() string {
+	isRedirected := func(r redirect) bool { return r.Prefix != "" && r.From == `"`+wellKnown+`"` }
+	switch {
+	case s.Moved != nil, !s.Types.OfSite && slices.ContainsFunc(s.Redirects, isRedirected):
+		return ""
+	case s.Types.OfSite:
+		return "/"
+	}
+	return wellKnown
 }
 
 // AccessControl is the value of all headers for other origins together; empty if there are no rules for any.
@@ -154,6 +170,7 @@ func newServing(website *v1beta1.Website) (serving, error) {
 		wanted.Headers = privateHeaders(wanted.Headers)
 	}
 	s.Headers = q.headers(wanted.Headers)
+	s.Types = q.contentTypes(wanted)
 	return s, q.err
 }
 
@@ -223,21 +240,13 @@ const (
 	cacheControlDefault = "$default_caching"
 )
 
-// isForSharedCaches reports whether a header tells only proxies how long to keep an answer: one of RFC 9213,
-// such as CDN-Cache-Control or that of a vendor, or an older one.
-func isForSharedCaches(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, "cdn-cache-control") || name == "surrogate-control" || name == "edge-control" ||
-		name == "x-accel-expires"
+// headerRule is a header for the paths of a pattern.
+type headerRule struct {
+	paths urlpaths.Pattern
+	value string
 }
 
-// isForCaches reports whether a header tells browsers or proxies how long to keep an answer.
-func isForCaches(name string) bool {
-	return strings.EqualFold(name, "cache-control") || strings.EqualFold(name, "expires") || isForSharedCaches(name)
-}
-
-// headers gathers the values of each header. Where several paths match, the
-// longest wins, as with nginx's own locations.
+// headers gathers the values of each header. Where several patterns match, the most specific applies.
 func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 	defaults := map[string]string{}
 	var names []string
@@ -245,29 +254,25 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 		names = append(names, h.Name)
 		defaults[strings.ToLower(h.Name)] = h.Value
 	}
-	ordered := slices.Clone(wanted)
-	for i := range ordered {
-		pattern, err := urlpaths.Parse(ordered[i].Path)
+	rules := map[string][]headerRule{}
+	for _, h := range wanted {
+		paths, err := urlpaths.Parse(h.Path)
 		if err != nil {
-			q.fail(fmt.Errorf("the path of a header %q %w", ordered[i].Path, err))
+			q.fail(fmt.Errorf("the path of a header %q %w", h.Path, err))
 		}
-		ordered[i].Path = pattern.Path
-	}
-	slices.SortStableFunc(ordered, func(a, b v1beta1.ResponseHeader) int {
-		return cmp.Compare(len(b.Path), len(a.Path))
-	})
-	rules := map[string][]v1beta1.ResponseHeader{}
-	for _, h := range ordered {
 		name := strings.ToLower(h.Name)
 		if _, known := defaults[name]; !known && rules[name] == nil {
 			names = append(names, h.Name)
 		}
-		rules[name] = append(rules[name], h)
+		rules[name] = append(rules[name], headerRule{paths, h.Value})
+	}
+	for _, rules := range rules {
+		slices.SortStableFunc(rules, func(a, b headerRule) int { return urlpaths.BySpecificity(a.paths, b.paths) })
 	}
 	var headers []header
 	for i, name := range names {
 		lower := strings.ToLower(name)
-		maps := q.headerMaps(i, rules[lower], defaults[lower])
+		maps := q.headerMaps(name, i, rules[lower], defaults[lower])
 		if name == cacheControl {
 			maps[0].Default = cacheControlDefault
 		}
@@ -275,17 +280,17 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 			Name:     q.header(name),
 			Variable: fmt.Sprintf("$header_%d", i),
 			Maps:     maps,
-			Caching:  isForCaches(name),
+			Caching:  responseheaders.IsForCaches(name),
 		})
 	}
 	return headers
 }
 
 // headerMaps returns a map for each part that the longest value is made of.
-func (q *quoter) headerMaps(header int, rules []v1beta1.ResponseHeader, otherwise string) []headerMap {
+func (q *quoter) headerMaps(name string, header int, rules []headerRule, otherwise string) []headerMap {
 	parts := 1
 	for _, rule := range rules {
-		parts = max(parts, (len(rule.Value)+maxPart-1)/maxPart)
+		parts = max(parts, (len(rule.value)+maxPart-1)/maxPart)
 	}
 	var maps []headerMap
 	for i := range parts {
@@ -293,8 +298,8 @@ func (q *quoter) headerMaps(header int, rules []v1beta1.ResponseHeader, otherwis
 			Default: q.quote("a default", part(otherwise, i))}
 		for _, rule := range rules {
 			m.Values = append(m.Values, headerValue{
-				Pattern: q.pattern(rule.Path),
-				Value:   q.quote("the value of the header "+rule.Name, part(rule.Value, i)),
+				Pattern: q.pattern("the path of a header", rule.paths),
+				Value:   q.quote("the value of the header "+name, part(rule.value, i)),
 			})
 		}
 		maps = append(maps, m)
@@ -308,7 +313,11 @@ func part(value string, i int) string {
 	return value[start:min(start+maxPart, len(value))]
 }
 
-// pattern is a regular expression for the paths that begin with prefix.
-func (q *quoter) pattern(prefix string) string {
-	return q.quote("the path of a header", "~^"+q.literal("the path of a header", prefix))
+// pattern is a regular expression of a map for paths.
+func (q *quoter) pattern(what string, paths urlpaths.Pattern) string {
+	expression := "~^" + q.literal(what, paths.Path)
+	if !paths.Prefix {
+		expression += `\z`
+	}
+	return q.quote(what, expression)
 }

@@ -68,9 +68,9 @@ func TestNginxSinglePageApplication(t *testing.T) {
 func TestNginxHeaders(t *testing.T) {
 	policy := `default-src 'self'; script-src "x" {}; #no`
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
-		{Path: "/", Name: "Content-Security-Policy", Value: policy},
-		{Path: "/", Name: "Cache-Control", Value: "no-cache"},
-		{Path: "/assets/v1.0/", Name: "cache-control", Value: "public, max-age=31536000, immutable"},
+		{Path: "/*", Name: "Content-Security-Policy", Value: policy},
+		{Path: "/*", Name: "Cache-Control", Value: "no-cache"},
+		{Path: "/assets/v1.0/*", Name: "cache-control", Value: "public, max-age=31536000, immutable"},
 	}}))
 	s.write(commitA, "index.html", "home")
 	s.write(commitA, "404.html", "not here")
@@ -106,7 +106,7 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 			v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/to/%d", i), StatusCode: 302})
 	}
 	for i := range 100 {
-		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: fmt.Sprintf("X-Header-%d", i),
+		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/*", Name: fmt.Sprintf("X-Header-%d", i),
 			Value: strings.Repeat("v", 20)})
 	}
 	// And each of them as long as it may be, with what takes an escape to write.
@@ -115,7 +115,7 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	serving.Redirects[0] = v1beta1.Redirect{From: longest(1024), To: longest(2048), StatusCode: 302}
 	serving.Headers[0] = v1beta1.ResponseHeader{Path: longest(1024), Name: "X-" + strings.Repeat("h", 126),
 		Value: strings.Repeat(`"`, 4096)}
-	serving.Headers[1] = v1beta1.ResponseHeader{Path: "/", Name: "X-Longest", Value: strings.Repeat(`"`, 4096)}
+	serving.Headers[1] = v1beta1.ResponseHeader{Path: "/*", Name: "X-Longest", Value: strings.Repeat(`"`, 4096)}
 	s := startNginx(t, withServing(serving))
 	s.write(commitA, "index.html", "home")
 	s.publish("releases/" + commitA)
@@ -171,7 +171,7 @@ func TestQuotesStayQuotes(t *testing.T) {
 	for _, value := range []string{`"`, `\`, `\\"`, `'`, `";`, `}`, `# x`, `a"b\`} {
 		s := startNginx(
 			t, withServing(
-				v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Path: "/", Name: "X-Value", Value: value}}},
+				v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Path: "/*", Name: "X-Value", Value: value}}},
 			),
 		)
 		s.write(commitA, "index.html", "home")

@@ -310,6 +310,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretName
       type:
         scalar: string
+- name: io.nevermosby.mycontroller.v1beta1.ContentType
+  map:
+    fields:
+    - name: extension
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
+    - name: type
+      type:
+        scalar: string
+      default: ""
 - name: io.nevermosby.mycontroller.v1beta1.GitReference
   map:
     fields:
@@ -596,6 +609,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteServing
   map:
     fields:
+    - name: charset
+      type:
+        scalar: string
+      default: UTF-8
     - name: fallback
       type:
         scalar: string
@@ -622,6 +639,12 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: io.nevermosby.mycontroller.v1beta1.Redirect
+          elementRelationship: atomic
+    - name: types
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.ContentType
           elementRelationship: atomic
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSource
   map:

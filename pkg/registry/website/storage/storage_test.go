@@ -77,7 +77,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Source: website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git",
 				Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
 			Polling: website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html",
+			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
 				Fallback: website.FallbackNone},
 			Service: website.WebsiteService{Type: website.ServiceTypeClusterIP},
 		},

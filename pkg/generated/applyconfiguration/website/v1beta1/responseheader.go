@@ -7,11 +7,12 @@ package v1beta1
 //
 // ResponseHeader is a header added to responses.
 type ResponseHeaderApplyConfiguration struct {
-	// path is a URL path prefix in the syntax of a redirect's from: /assets/ and
-	// /assets/* are the same, /page also matches /page.html. It is compared with
-	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
-	// Surrogate-Control, with the path of the served file. The longest matching
-	// prefix applies; "/" is for all paths. At most 1024 characters.
+	// path is a URL path in the syntax of a redirect's from: it matches exactly,
+	// unless it ends in "/*". It is compared with the requested path or, for
+	// Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the
+	// path of the served file, such as /index.html. The exact path takes
+	// precedence, then the longest prefix; "/*" is for all paths. At most 1024
+	// characters.
 	Path *string `json:"path,omitempty"`
 	// name is the name of the header: at most 128 letters, digits and '-'.
 	// Connection headers and headers that the web server sets are rejected.

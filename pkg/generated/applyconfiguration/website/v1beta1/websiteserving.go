@@ -35,6 +35,17 @@ type WebsiteServingApplyConfiguration struct {
 	// headers are added to responses. At most 100, no two with the same path
 	// and name.
 	Headers []ResponseHeaderApplyConfiguration `json:"headers,omitempty"`
+	// types set the Content-Type of files, by path or by extension. A path takes
+	// precedence over an extension, and both over the type that the extension has
+	// by default. At most 100, no two with the same path or extension.
+	Types []ContentTypeApplyConfiguration `json:"types,omitempty"`
+	// charset is the charset parameter of the Content-Type of texts whose type in
+	// types has none: the name of an encoding of the WHATWG Encoding Standard such
+	// as UTF-8, ISO-8859-2, windows-1252 or Shift_JIS, also ISO-8859-1, or None for
+	// no parameter, with which browsers use what pages declare in <meta>. JSON has
+	// the parameter with UTF-8 only. Upper and lower case are the same. Defaults to
+	// UTF-8.
+	Charset *string `json:"charset,omitempty"`
 }
 
 // WebsiteServingApplyConfiguration constructs a declarative configuration of the WebsiteServing type for use with
@@ -90,5 +101,26 @@ func (b *WebsiteServingApplyConfiguration) WithHeaders(values ...*ResponseHeader
 		}
 		b.Headers = append(b.Headers, *values[i])
 	}
+	return b
+}
+
+// WithTypes adds the given value to the Types field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Types field.
+func (b *WebsiteServingApplyConfiguration) WithTypes(values ...*ContentTypeApplyConfiguration) *WebsiteServingApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTypes")
+		}
+		b.Types = append(b.Types, *values[i])
+	}
+	return b
+}
+
+// WithCharset sets the Charset field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Charset field is set to the value of the last call.
+func (b *WebsiteServingApplyConfiguration) WithCharset(value string) *WebsiteServingApplyConfiguration {
+	b.Charset = &value
 	return b
 }

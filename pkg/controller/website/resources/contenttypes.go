@@ -1,0 +1,268 @@
+package resources
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/urlpaths"
+)
+
+// mimeTypes are the types of mime-db. It has more than a thousand extensions, most of them of formats that no page
+// loads: the configuration of each Website has those that isPublished reports.
+//
+//go:embed mime.types
+var mimeTypes string
+
+// publishedApplications are the extensions of mime-db whose types are of the kind application, of a vendor or not
+// registered, and that the configuration has nevertheless.
+const publishedApplications = `
+	3ds 7z ai aif aifc aiff apk asf asx atom avi azw bdf bz bz2 c cab caf cbr cbz cc cer cjs cpp crl crt crx cwl cxx dae
+	dbk dcm dds der djv djvu doc docm docx dot dotx dtd dwg dxf eml eot epub eps f4v fli flv geojson gml gpx gz h hbs
+	hh hjson ics ipynb jar java jng jnlp json json5 jsonld key kml kmz latex lottie lua m3u m3u8 m4v map mathml mbox
+	meta4 metalink mht mhtml mk3d mka mkv mml mng mobi mpd mpp ncx nfo nq nt numbers odb odc odf odg odm odp ods odt
+	ogx opf opml otg oth otp ots ott owl oxps p10 p12 p7m p7s pac pages pbm pcf pcx pdf pem pfa pfb pfx pgm pgp pl pnm
+	pot potx ppm pps ppsx ppt pptm pptx ps psd pub ra ram rar rdf rgb rng rnc rpm rq rss rtf sass scss sdp sh sig smil
+	sql srt srx swf tar tcl tei tex texi tga toml torrent trig ttml usda usdz vsd vsdx wasm wax wbmp webmanifest wma
+	wmv wsdl xaml xbm xht xhtml xlf xls xlsm xlsx xltx xml xpi xpm xps xsd xsl xslt xspf xz zip`
+
+// otherTypes are types in place of those of mime-db: of extensions that it lacks, newer ones, and those that players
+// and readers accept everywhere.
+var otherTypes = map[string]string{
+	"asc": "text/plain", "cur": "image/x-icon", "flac": "audio/flac", "ico": "image/x-icon",
+	"jsonl": "application/jsonl", "m4v": "video/mp4", "ndjson": "application/x-ndjson", "tgz": "application/gzip",
+	"topojson": "application/json", "vcf": "text/vcard", "wav": "audio/wav", "xml": "application/xml",
+	"xsl": "application/xml", "yaml": "application/yaml", "yml": "application/yaml", "zst": "application/zstd",
+	"rtf": "application/rtf", "svgz": compressedPicture,
+}
+
+// compressedPicture is a type that nginx does not compress again, as it would one without the space. Clients do not
+// count the space as a part of the type.
+const compressedPicture = "image/svg+xml "
+
+// wellKnownTypes are the types of files without an extension below /.well-known/.
+var wellKnownTypes = map[string]string{
+	"apple-app-site-association": "application/json",
+	"host-meta":                  "application/xrd+xml",
+	"http-opportunistic":         "application/json",
+	"jwks":                       "application/json",
+	"matrix/client":              "application/json",
+	"matrix/server":              "application/json",
+	"matrix/support":             "application/json",
+	"nodeinfo":                   "application/json",
+	"oauth-authorization-server": "application/json",
+	"oauth-protected-resource":   "application/json",
+	"openid-configuration":       "application/json",
+	"openid-credential-issuer":   "application/json",
+	"passkey-endpoints":          "application/json",
+	"smart-configuration":        "application/json",
+	"uma2-configuration":         "application/json",
+	"webauthn":                   "application/json",
+	"webfinger":                  "application/jrd+json",
+}
+
+// defaultTypes are the types by extension.
+var defaultTypes = sync.OnceValue(func() map[string]string {
+	types := maps.Clone(otherTypes)
+	applications := strings.Fields(publishedApplications)
+	for line := range strings.Lines(mimeTypes) {
+		if fields := strings.Fields(strings.TrimSuffix(strings.TrimSpace(line), ";")); len(fields) > 1 && fields[0] != "#" {
+			for _, extension := range fields[1:] {
+				if types[extension] == "" && (isPublished(fields[0]) || slices.Contains(applications, extension)) {
+					types[extension] = fields[0]
+				}
+			}
+		}
+	}
+	return types
+})
+
+// isPublished reports whether browsers may do something else with files of a type than save them.
+func isPublished(contentType string) bool {
+	kind, name, _ := strings.Cut(contentType, "/")
+	return slices.Contains([]string{"audio", "font", "image", "model", "text", "video"}, kind) &&
+		!strings.HasPrefix(name, "vnd.") && !strings.HasPrefix(name, "x-") && !strings.HasPrefix(name, "prs.")
+}
+
+// contentTypes are spec.serving.types and charset in the syntax of nginx.
+type contentTypes struct {
+	// ByExtension are the types of a site by extension, in lower case.
+	ByExtension map[string]string
+	// ByPath choose the named locations of paths, each for a type of its own.
+	ByPath []typedPath
+	// Locations are the types of these locations, quoted.
+	Locations []string
+	// OfSite says that ByPath has rules of the site, not only well-known paths.
+	OfSite bool
+	// Charset is the charset parameter, or "off".
+	Charset string
+}
+
+// typedPath is a path whose type does not follow from its extension.
+type typedPath struct {
+	// Pattern matches the path, in the form of nginx's map.
+	Pattern string
+	// Location is the index of its location.
+	Location int
+	// Compressed says that nginx compresses the type.
+	Compressed bool
+}
+
+// typesOf is a type with its extensions.
+type typesOf struct{ Type, Extensions string }
+
+var (
+	typeOfFiles = regexp.MustCompile(`^[A-Za-z0-9!#&^_.+-]+/[A-Za-z0-9!#&^_.+-]+(?:; ?charset=[A-Za-z0-9_-]+)?$`)
+	extensionOf = regexp.MustCompile(`^[a-z0-9_+-]+$`)
+	charsetName = regexp.MustCompile(`^[a-z0-9_-]+$`)
+)
+
+// contentTypes returns what the template needs for the types of files.
+func (q *quoter) contentTypes(wanted v1beta1.WebsiteServing) contentTypes {
+	c := contentTypes{ByExtension: map[string]string{}, Charset: "utf-8"}
+	if wanted.Charset == v1beta1.CharsetNone {
+		c.Charset = "off"
+	} else if wanted.Charset != "" {
+		c.Charset = strings.ToLower(wanted.Charset)
+	}
+	if !charsetName.MatchString(c.Charset) {
+		q.fail(fmt.Errorf("spec.serving.charset %q contains characters other than letters, digits, '_' and '-'", c.Charset))
+	}
+	types := map[urlpaths.Pattern]string{}
+	for _, t := range wanted.Types {
+		if !typeOfFiles.MatchString(t.Type) {
+			q.fail(fmt.Errorf("the type %q in spec.serving.types is no media type", t.Type))
+		}
+		if t.Extension == "" {
+			paths, err := urlpaths.Parse(t.Path)
+			if err != nil {
+				q.fail(fmt.Errorf("the path %q in spec.serving.types %w", t.Path, err))
+			}
+			types[paths], c.OfSite = t.Type, true
+			continue
+		}
+		extension := strings.ToLower(t.Extension)
+		if !extensionOf.MatchString(extension) {
+			q.fail(fmt.Errorf("the extension %q in spec.serving.types is none", t.Extension))
+		}
+		c.ByExtension[extension] = t.Type
+	}
+	patterns := slices.SortedFunc(maps.Keys(types), func(a, b urlpaths.Pattern) int {
+		if order := urlpaths.BySpecificity(a, b); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	for _, paths := range patterns {
+		c.add(q, q.pattern("a path in spec.serving.types", paths), types[paths])
+	}
+	for _, name := range slices.Sorted(maps.Keys(wellKnownTypes)) {
+		path := wellKnown + name
+		// nginx compares words of a map before patterns.
+		if !slices.ContainsFunc(patterns, func(p urlpaths.Pattern) bool { return p.Matches(path) }) {
+			c.add(q, path, wellKnownTypes[name])
+		}
+	}
+	return c
+}
+
+// wellKnown is the directory of RFC 8615.
+const wellKnown = "/.well-known/"
+
+// add adds a path, and a location for its type unless there is one.
+func (c *contentTypes) add(q *quoter, pattern, contentType string) {
+	quoted := q.quote("a type in spec.serving.types", contentType)
+	location := slices.Index(c.Locations, quoted)
+	if location < 0 {
+		location = len(c.Locations)
+		c.Locations = append(c.Locations, quoted)
+	}
+	c.ByPath = append(c.ByPath, typedPath{pattern, location, isCompressed(contentType)})
+}
+
+// types are the types by extension.
+func (c contentTypes) types() map[string]string {
+	types := maps.Clone(defaultTypes())
+	maps.Copy(types, c.ByExtension)
+	return types
+}
+
+// Types are the types with their extensions.
+func (c contentTypes) Types() []typesOf {
+	extensions := map[string][]string{}
+	for extension, contentType := range c.types() {
+		extensions[contentType] = append(extensions[contentType], extension)
+	}
+	var all []typesOf
+	for _, contentType := range slices.Sorted(maps.Keys(extensions)) {
+		slices.Sort(extensions[contentType])
+		all = append(all, typesOf{word(contentType), strings.Join(extensions[contentType], " ")})
+	}
+	return all
+}
+
+// word quotes a type where nginx requires it.
+func word(contentType string) string {
+	if bareWord.MatchString(strings.ReplaceAll(contentType, "+", "")) {
+		return contentType
+	}
+	return `"` + contentType + `"`
+}
+
+// Compressed are the types that nginx compresses.
+func (c contentTypes) Compressed() string { return c.among(isCompressed) }
+
+// WithCharset are the types that nginx adds the charset parameter to.
+func (c contentTypes) WithCharset() string {
+	return c.among(func(contentType string) bool {
+		isJSON := contentType == "application/json" || strings.HasSuffix(contentType, "+json")
+		return strings.HasPrefix(contentType, "text/") && contentType != "text/xml" && !strings.Contains(contentType, ";") ||
+			isJSON && c.Charset == "utf-8"
+	})
+}
+
+// among lists types, without text/html, which nginx has among them anyway.
+func (c contentTypes) among(include func(contentType string) bool) string {
+	types := slices.Collect(maps.Values(c.types()))
+	for _, quoted := range c.Locations {
+		types = append(types, strings.Trim(quoted, `"`))
+	}
+	slices.Sort(types)
+	var words []string
+	for _, contentType := range slices.Compact(types) {
+		if include(contentType) && contentType != "text/html" {
+			words = append(words, word(contentType))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// CompressedExtensions are the extensions of the types that nginx compresses.
+func (c contentTypes) CompressedExtensions() []string {
+	var extensions []string
+	for extension, contentType := range c.types() {
+		if isCompressed(contentType) {
+			extensions = append(extensions, extension)
+		}
+	}
+	slices.Sort(extensions)
+	return extensions
+}
+
+// compressedTypes are formats of text, and others that gzip makes smaller. Most formats are compressed already.
+var compressedTypes = strings.Fields(`
+	application/hjson application/javascript application/json application/json5 application/jsonl application/n-quads
+	application/n-triples application/rtf application/sql application/toml application/trig application/vnd.apple.mpegurl
+	application/vnd.ms-fontobject application/wasm application/x-ndjson application/x-sh application/x-subrip
+	application/xml application/xml-dtd application/yaml font/otf font/ttf image/bmp image/x-icon model/mtl model/obj`)
+
+func isCompressed(contentType string) bool {
+	contentType, _, _ = strings.Cut(contentType, ";")
+	return strings.HasPrefix(contentType, "text/") || strings.HasSuffix(contentType, "+json") ||
+		strings.HasSuffix(contentType, "+xml") || slices.Contains(compressedTypes, contentType)
+}
