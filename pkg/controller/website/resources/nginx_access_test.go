@@ -103,11 +103,7 @@ func (s *testSite) fill() {
 	} {
 		s.write(commitA, name, content)
 	}
-	s.mkdir("assets/" + commitA)
-	if err := os.WriteFile(filepath.Join(s.root, "assets", commitA, "kept.3f2a91bc.js"), []byte("secret code"),
-		0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	s.keep(commitA, "kept.3f2a91bc.js", "secret code")
 	s.publish("releases/" + commitA)
 }
 
