@@ -1,13 +1,10 @@
 package encoding
 
 import (
-	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
-	"weak"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -17,7 +14,7 @@ var formats = []format{{versions[0], "application/json"}, {versions[1], "applica
 	{versions[0], "application/vnd.kubernetes.protobuf"}}
 
 // encodedAs is an encoded Website of this size.
-func encodedAs(size int) *encodedWebsite { return &encodedWebsite{rest: make([]byte, size)} }
+func encodedAs(size int) pieces { return pieces{make([]byte, size)} }
 
 func TestCacheKnowsDecodedWebsites(t *testing.T) {
 	c := newCache(maxCached)
@@ -47,18 +44,16 @@ func TestCacheKnowsDecodedWebsites(t *testing.T) {
 			}
 		})
 	}
-	if got := c.add(&changed, formats[0], encodedAs(2)); got != nil {
-		t.Errorf("a changed copy is kept as %v", got)
-	}
-	c.add(&unmanaged, formats[0], encodedAs(1))
-	if len(c.entries) != 1 {
-		t.Errorf("%d entries, want 1: a Website without managed fields is not identified", len(c.entries))
+	other := newServed(1)
+	other.ManagedFields = nil
+	if c.add(&other, formats[0], encodedAs(1)); len(c.entries[formats[0]]) != 1 {
+		t.Error("a Website without managed fields is kept, which is not identified")
 	}
 }
 
 func TestCacheIsBounded(t *testing.T) {
 	const size, fit = 1000, 3
-	const each = size + overhead + overheadOfFormat
+	const each = size + overhead
 	c := newCache(fit*each + size)
 	list := newServedList(2 * fit)
 	for range 2 {
@@ -66,8 +61,8 @@ func TestCacheIsBounded(t *testing.T) {
 			c.add(&list.Items[i], formats[0], encodedAs(size))
 		}
 	}
-	if len(c.entries) != fit || c.bytes != fit*each {
-		t.Errorf("%d Websites with %d bytes are kept, want %d with %d", len(c.entries), c.bytes, fit, fit*each)
+	if entries := len(c.entries[formats[0]]); entries != fit || c.bytes != fit*each {
+		t.Errorf("%d Websites with %d bytes are kept, want %d with %d", entries, c.bytes, fit, fit*each)
 	}
 	// The first ones stay: a list that begins again finds them.
 	if c.get(&list.Items[0], formats[0]) == nil {
@@ -75,34 +70,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestCacheOfTwoDecodedCopies: what is decoded once more for a list that is read from etcd replaces nothing.
-func TestCacheOfTwoDecodedCopies(t *testing.T) {
-	c := newCache(maxCached)
-	w := newServed(0)
-	for _, format := range formats {
-		c.add(&w, format, encodedAs(1))
-	}
-	again := *w.DeepCopy()
-	if got := c.add(&again, formats[0], encodedAs(1)); got != nil {
-		t.Errorf("another copy is kept as %v", got)
-	}
-	for _, format := range formats {
-		if c.get(&w, format) == nil {
-			t.Errorf("the Website is not kept as %v", format)
-		}
-	}
-	// If it is this one that is listed from now on, it is kept.
-	for range maxOthers {
-		c.add(&again, formats[0], encodedAs(1))
-	}
-	if c.hasRoom(&again, 1); c.add(&again, formats[0], encodedAs(1)) == nil || c.get(&again, formats[0]) == nil {
-		t.Error("what is listed again and again is not kept")
-	}
-	runtime.KeepAlive(&w)
-}
-
-// TestCacheOfTwoVersions: a Website that is listed in two versions in turn, as a page of a former list is, has one
-// cleanup for each however often they replace each other.
+// TestCacheOfTwoVersions: a Website that is listed in two versions in turn, as a page of a former list is, is kept in
+// the last one, and takes no more memory however often they replace each other.
 func TestCacheOfTwoVersions(t *testing.T) {
 	c := newCache(maxCached)
 	w := newServed(0)
@@ -120,8 +89,8 @@ func TestCacheOfTwoVersions(t *testing.T) {
 		former := *w.DeepCopy()
 		former.ResourceVersion = "1"
 		c.add(&former, formats[0], encodedAs(1))
-		if c.add(&w, formats[0], encodedAs(1)) == nil {
-			t.Fatal("a Website in memory is not kept")
+		if c.add(&w, formats[0], encodedAs(1)); c.get(&w, formats[0]) == nil || c.get(&former, formats[0]) != nil {
+			t.Fatal("the last version that was listed is not the one that is kept")
 		}
 	}
 	if grown := int64(measure()) - int64(before); grown > times*16 {
@@ -130,104 +99,80 @@ func TestCacheOfTwoVersions(t *testing.T) {
 	runtime.KeepAlive(&w)
 }
 
-// TestCacheReplacesFormerVersions: what the watch cache keeps of the past takes no space.
+// TestCacheReplacesFormerVersions: a Website that changes takes no more space.
 func TestCacheReplacesFormerVersions(t *testing.T) {
 	const size = 1000
-	c := newCache(size + overhead + overheadOfFormat)
+	c := newCache(size + overhead)
 	former, now, other := newServed(0), newServed(0), newServed(1)
 	now.ResourceVersion = "6000"
 	c.add(&former, formats[0], encodedAs(size))
-	if c.add(&other, formats[0], encodedAs(size)) != nil || !c.hasRoom(&now, size) {
-		t.Error("there is room for another Website, or none for another version of the same")
+	if c.add(&other, formats[0], encodedAs(size)); c.get(&other, formats[0]) != nil {
+		t.Error("there is room for another Website")
 	}
-	if c.add(&now, formats[0], encodedAs(size-1)) == nil || c.get(&now, formats[0]) == nil ||
-		c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead+overheadOfFormat {
+	if c.add(&now, formats[0], encodedAs(size-1)); c.get(&now, formats[0]) == nil ||
+		c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead {
 		t.Errorf("the former version stays: %v, of %d bytes", c.entries, c.bytes)
 	}
-	// The former one leaves memory later.
-	c.remove(former.UID, weak.Make(&former.ManagedFields[0]))
-	if c.get(&now, formats[0]) == nil {
-		t.Error("with the former version, the last one was removed")
-	}
 }
 
-// TestCacheCountsItsOwnBytes: sets that the Website has in memory take no more space.
-func TestCacheCountsItsOwnBytes(t *testing.T) {
-	c := newCache(maxCached)
-	w := newServed(0)
-	theirs, own := w.ManagedFields[0].FieldsV1.GetRawBytes(), []byte(`{"f:spec":{}}`)
-	c.add(&w, formats[0], &encodedWebsite{rest: make([]byte, 10), sets: [][]byte{theirs, own}, offsets: []int{1, 2}})
-	if want := overhead + overheadOfFormat + 10 + len(own); c.bytes != want {
-		t.Errorf("%d bytes are counted, want %d", c.bytes, want)
-	}
-}
-
-// TestCacheForgets: what the watch cache no longer has is removed.
+// TestCacheForgets: entries that no list uses are removed, as those of deleted Websites.
 func TestCacheForgets(t *testing.T) {
-	_, ours := newSerializers(t)
-	c := ours.(*negotiated).cache
-	kept, others := newServedList(5), newServedList(25)
-	others.Items = others.Items[len(kept.Items):]
-	for _, list := range []*website.WebsiteList{kept, others} {
-		for _, format := range formats {
-			encoded(encoderFor(t, ours, format.mediaType, format.version), list)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache(maxCached)
+		list := newServedList(3)
+		for i := range list.Items {
+			c.add(&list.Items[i], formats[i], encodedAs(1))
 		}
-	}
-	remaining := func() (int, int) {
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		return len(c.entries), c.bytes
-	}
-	want := len(kept.Items)
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) {
-			runtime.GC()
-			entries, _ := remaining()
-			return entries <= want, nil
-		})
-	entries, bytes := remaining()
-	if err != nil || entries != want || bytes == 0 {
-		t.Errorf("%d Websites with %d bytes are kept, want the %d in use: %v", entries, bytes, want, err)
-	}
-	runtime.KeepAlive(kept)
-	kept = nil
-	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) {
-			runtime.GC()
-			entries, bytes = remaining()
-			return entries == 0 && bytes == 0, nil
-		})
-	if err != nil {
-		t.Errorf("%d Websites with %d bytes are kept, want none: %v", entries, bytes, err)
-	}
+		kept := func() (kept int) {
+			c.mu.RLock()
+			defer c.mu.RUnlock()
+			for _, entries := range c.entries {
+				kept += len(entries)
+			}
+			return kept
+		}
+		for range 10 {
+			time.Sleep(keptUnused / 3)
+			c.get(&list.Items[0], formats[0])
+		}
+		if got := kept(); got != 1 || c.bytes != overhead+1 {
+			t.Errorf("%d Websites with %d bytes are kept, want the one that lists use", got, c.bytes)
+		}
+		time.Sleep(3 * keptUnused)
+		if got := kept(); got != 0 || c.bytes != 0 {
+			t.Errorf("%d Websites with %d bytes are kept, want none", got, c.bytes)
+		}
+		// It begins again.
+		c.add(&list.Items[0], formats[0], encodedAs(1))
+		time.Sleep(3 * keptUnused)
+		if got := kept(); got != 0 {
+			t.Errorf("%d Websites are kept the second time, want none", got)
+		}
+	})
 }
 
-// TestCachedSetsAreShared: the cache has no copies of what the decoded Website has, and those of v1alpha1, which
-// differ, once.
+// TestCachedSetsAreShared: the cache has sets of fields once, however many Websites have them in whatever format.
 func TestCachedSetsAreShared(t *testing.T) {
-	_, ours := newSerializers(t)
-	list := newServedList(1)
-	for _, format := range []format{formats[0], formats[2]} {
-		encoded(encoderFor(t, ours, format.mediaType, format.version), list)
-		known := ours.(*negotiated).cache.get(&list.Items[0], format)
-		if known == nil {
-			t.Fatalf("the Website is not in the cache as %v", format)
+	for _, version := range versions {
+		_, ours := newSerializers(t)
+		list := newServedList(2)
+		for i, entry := range list.Items[0].ManagedFields { // The store has equal sets once.
+			list.Items[1].ManagedFields[i].FieldsV1 = entry.FieldsV1
 		}
-		for i, entry := range list.Items[0].ManagedFields {
-			if len(known.sets) <= i || !setsOf(&list.Items[0])(known.sets[i]) {
-				t.Errorf("as %v, the set of %s is a copy", format, entry.Manager)
+		var cached []pieces
+		for _, mediaType := range []string{formats[0].mediaType, formats[2].mediaType} {
+			encoded(encoderFor(t, ours, mediaType, version), list)
+			for i := range list.Items {
+				cached = append(cached, ours.(*negotiated).cache.get(&list.Items[i], format{version, mediaType}))
 			}
 		}
-	}
-	_, ours = newSerializers(t)
-	list = newServedList(2)
-	for _, format := range []format{formats[1], {versions[1], formats[2].mediaType}} {
-		encoded(encoderFor(t, ours, format.mediaType, format.version), list)
-		cache := ours.(*negotiated).cache
-		one, two := cache.get(&list.Items[0], format), cache.get(&list.Items[1], format)
-		if one == nil || two == nil || len(one.sets) == 0 || &one.sets[0][0] != &two.sets[0][0] ||
-			setsOf(&list.Items[0])(one.sets[0]) {
-			t.Errorf("as %v, equal sets are there twice: %v, %v", format, one, two)
+		for i, p := range cached {
+			if len(p) != 2*len(list.Items[0].ManagedFields)+1 || &p[1][0] != &cached[0][1][0] || &p[3][0] != &cached[0][3][0] {
+				t.Errorf("in %s, the sets of the %d-th encoded Website are copies", version, i)
+			}
+			if own := p.size() - len(p[1]) - len(p[3]); cap(p[0]) > own+own/4 {
+				t.Errorf("in %s, the %d-th encoded Website takes %d bytes beside the sets, want %d", version, i, cap(p[0]), own)
+			}
 		}
 	}
 }

@@ -18,126 +18,112 @@ import (
 // jsonSerializer encodes Websites of a served version, and watch events.
 type jsonSerializer struct{ runtime.Serializer }
 
-// Encode writes the object at once, as the serializer underneath does: the response is
-// compressed if the first write is large.
+// Encode writes the object at once, as the serializer underneath does: the response is compressed if the first
+// write is large.
 func (s jsonSerializer) Encode(object runtime.Object, w io.Writer) error {
 	switch o := object.(type) {
 	case *v1beta1.Website:
 		copied := *o
-		return encode(&copied, &copied.ManagedFields, w)
+		return encodeJSON(&copied, w)
 	case *v1alpha1.Website:
 		copied := *o
-		return encode(&copied, &copied.ManagedFields, w)
+		return encodeJSON(&copied, w)
 	case *metav1.WatchEvent:
-		if isOutput(o.Object.Raw) {
-			return encodeEvent(o, w)
+		// Only encoders end an object with a line feed.
+		if raw := o.Object.Raw; bytes.HasPrefix(raw, []byte("{")) && bytes.HasSuffix(raw, []byte("}\n")) {
+			return encodeEvent(o.Type, bytes.TrimSuffix(raw, []byte("\n")), w)
 		}
 	}
 	return s.Serializer.Encode(object, w)
 }
 
-func encode(website any, managed *[]metav1.ManagedFieldsEntry, w io.Writer) error {
-	e := newEncoder()
-	defer e.release()
-	encoded, err := e.encode(website, managed)
+func encodeJSON(website versioned, w io.Writer) error {
+	encoded, err := marshalJSON(website)
 	if err != nil {
 		return err
 	}
-	e.out = append(encoded.appendTo(e.out[:0]), '\n')
-	_, err = w.Write(e.out)
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buffer)
+	buffer.Reset()
+	for _, piece := range encoded {
+		buffer.Write(piece)
+	}
+	buffer.WriteByte('\n')
+	_, err = w.Write(buffer.Bytes())
 	return err
 }
 
-// encoder encodes a Website at a time. What it returns is valid until the next one.
-type encoder struct {
-	buffer  bytes.Buffer
-	values  *json.Encoder
-	entries []metav1.ManagedFieldsEntry
-	result  encodedWebsite
-	// out is for the encoded Website as a whole.
-	out []byte
-}
+// buffers are for one response each.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
-var encoders = sync.Pool{New: func() any {
-	e := &encoder{}
-	e.values = json.NewEncoder(&e.buffer)
-	return e
-}}
-
-// maxKept is the size of the largest buffer that is kept for other responses.
-const maxKept = 64 << 10
-
-func newEncoder() *encoder { return encoders.Get().(*encoder) }
-
-func (e *encoder) release() {
-	if e.buffer.Cap() > maxKept || cap(e.out) > maxKept {
-		return
+// encodeEvent writes an event with an object that is encoded already.
+func encodeEvent(eventType string, object []byte, w io.Writer) error {
+	encodedType, err := json.Marshal(eventType)
+	if err != nil {
+		return err
 	}
-	clear(e.entries)
-	clear(e.result.sets)
-	encoders.Put(e)
+	for _, part := range [][]byte{[]byte(`{"type":`), encodedType, []byte(`,"object":`), object, []byte("}\n")} {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// placeholder is an empty set of fields in an encoded object. Inside of a string, its quotes
-// would be escaped, and only managed fields have a member of this name.
+// Managed fields without sets are encoded with placeholders. Inside of a string, the quotes of a placeholder would be
+// escaped, and only managed fields have a member of this name.
 const (
 	member      = `"fieldsV1":`
 	placeholder = member + `null`
 )
 
-var (
-	// noFields is encoded as null.
-	noFields metav1.FieldsV1
-	// errMissing is returned if the types are encoded in another way than expected.
-	errMissing = errors.New("the managed fields of a Website are not in its encoding")
-)
+// noFields is a set of fields that is encoded as null.
+var noFields metav1.FieldsV1
 
-// encode encodes a Website of a served version. managed are its managed fields, which are
-// replaced meanwhile: the Website must not be shared.
-func (e *encoder) encode(w any, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
-	entries := *managed
-	e.buffer.Reset()
-	e.result.sets, e.result.offsets = e.result.sets[:0], e.result.offsets[:0]
+// errMissing is returned if the types are encoded in another way than expected.
+var errMissing = errors.New("the managed fields of a Website are not in its encoding")
+
+// marshalJSON encodes a Website of a served version, without a line feed. Its managed fields are replaced meanwhile:
+// it must not be shared.
+func marshalJSON(website versioned) (pieces, error) {
+	entries := website.GetManagedFields()
 	if slices.ContainsFunc(entries, isUnusual) {
-		err := e.values.Encode(w)
-		e.result.rest = bytes.TrimSuffix(e.buffer.Bytes(), []byte("\n"))
-		return &e.result, err
+		encoded, err := json.Marshal(website)
+		return pieces{encoded}, err
 	}
-	e.entries = append(e.entries[:0], entries...)
-	for i := range e.entries {
-		if e.entries[i].FieldsV1 != nil {
-			e.entries[i].FieldsV1 = &noFields
-		}
-	}
-	*managed = e.entries
-	err := e.values.Encode(w)
-	*managed = entries
+	website.SetManagedFields(withoutSets(entries))
+	encoded, err := json.Marshal(website)
+	website.SetManagedFields(entries)
 	if err != nil {
 		return nil, err
 	}
-
-	encoded := e.buffer.Bytes()
-	// All but the placeholders moves to the front.
-	end, read := 0, 0
-	for i := range entries {
-		if entries[i].FieldsV1 == nil {
+	p := make(pieces, 0, 2*len(entries)+1)
+	for _, entry := range entries {
+		if entry.FieldsV1 == nil {
 			continue
 		}
-		at := bytes.Index(encoded[read:], []byte(placeholder))
-		if at < 0 {
+		before, after, found := bytes.Cut(encoded, []byte(placeholder))
+		if !found {
 			return nil, errMissing
 		}
-		end += copy(encoded[end:], encoded[read:read+at+len(member)])
-		read += at + len(placeholder)
-		e.result.sets = append(e.result.sets, entries[i].FieldsV1.GetRawBytes())
-		e.result.offsets = append(e.result.offsets, end)
+		p = append(p, encoded[:len(before)+len(member)], entry.FieldsV1.GetRawBytes())
+		encoded = after
 	}
-	end += copy(encoded[end:], encoded[read:len(encoded)-1])
-	e.result.rest = encoded[:end]
-	return &e.result, nil
+	return append(p, encoded), nil
 }
 
-// isUnusual reports whether an entry has fields that must be encoded by encoding/json.
+// isUnusual reports whether encoding/json may change the set of fields of an entry, or return an error for it.
 func isUnusual(entry metav1.ManagedFieldsEntry) bool {
 	return entry.FieldsV1 != nil && !isEncoded(entry.FieldsV1.GetRawBytes())
+}
+
+// withoutSets returns a copy of managed fields in which each set of fields is encoded as null.
+func withoutSets(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if entries[i].FieldsV1 != nil {
+			entries[i].FieldsV1 = &noFields
+		}
+	}
+	return entries
 }

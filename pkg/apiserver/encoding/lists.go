@@ -10,98 +10,74 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// encodedWebsite is a Website without its sets of fields, and these. Its parts are not changed.
-type encodedWebsite struct {
-	// rest is the encoded Website without the sets. JSON has no line feed at the end.
-	rest []byte
-	// offsets are where the sets are missing in rest.
-	sets    [][]byte
-	offsets []int
-	// size is that of the encoded Website. It is set of those in the cache.
-	size int
-}
-
-// appendTo appends the encoded Website.
-func (e *encodedWebsite) appendTo(b []byte) []byte {
-	begin := 0
-	for i, set := range e.sets {
-		b = append(b, e.rest[begin:e.offsets[i]]...)
-		b = append(b, set...)
-		begin = e.offsets[i]
-	}
-	return append(b, e.rest[begin:]...)
-}
-
-// versioned is a Website of a served version.
-type versioned interface {
-	// Marshal encodes it as protobuf, and Size is how many bytes that takes.
-	Marshal() ([]byte, error)
-	Size() int
-}
-
-// converter returns a Website in another version, and its managed fields. It is valid until the
-// next one.
-type converter func(*website.Website) (versioned, *[]metav1.ManagedFieldsEntry, error)
-
-// kinds are those of a list in the served versions.
+// kinds are the kinds of a list in the served versions.
 var kinds = []schema.GroupVersionKind{
 	v1beta1.SchemeGroupVersion.WithKind("WebsiteList"),
 	v1alpha1.SchemeGroupVersion.WithKind("WebsiteList"),
 }
 
-// converters are those to the served versions, for one list each.
-var converters = map[schema.GroupVersion]func() converter{
-	v1beta1.SchemeGroupVersion: func() converter {
-		var converted v1beta1.Website
-		return func(w *website.Website) (versioned, *[]metav1.ManagedFieldsEntry, error) {
-			converted = v1beta1.Website{}
-			return &converted, &converted.ManagedFields, v1beta1.Convert_website_Website_To_v1beta1_Website(w, &converted, nil)
-		}
-	},
-	v1alpha1.SchemeGroupVersion: func() converter {
-		var converted v1alpha1.Website
-		return func(w *website.Website) (versioned, *[]metav1.ManagedFieldsEntry, error) {
-			converted = v1alpha1.Website{}
-			return &converted, &converted.ManagedFields, v1alpha1.Convert_website_Website_To_v1alpha1_Website(w, &converted, nil)
-		}
-	},
-}
-
-// lists are those of Websites of the internal version, encoded in a served one.
+// lists encodes Websites of the internal version in lists of a served one.
 type lists struct {
 	version runtime.GroupVersioner
 	cache   *cache
 }
 
-// of returns the list that the object is, its version and how to convert its Websites, or nil if
-// the encoder underneath has to encode the object.
-func (l lists) of(object runtime.Object) (*website.WebsiteList, schema.GroupVersion, converter) {
+// of returns the object as a list, and the converter of its Websites. It returns nil for objects that the encoder
+// underneath encodes.
+func (l lists) of(object runtime.Object) (*website.WebsiteList, *converter) {
 	list, ok := object.(*website.WebsiteList)
 	if !ok || len(list.Items) == 0 {
-		return nil, schema.GroupVersion{}, nil
+		return nil, nil
 	}
-	kind, _ := l.version.KindForGroupVersionKinds(kinds)
-	newConverter := converters[kind.GroupVersion()]
-	if newConverter == nil {
-		return nil, schema.GroupVersion{}, nil
+	kind, ok := l.version.KindForGroupVersionKinds(kinds)
+	if !ok {
+		return nil, nil
 	}
-	return list, kind.GroupVersion(), newConverter()
+	return list, &converter{kind: kind}
 }
 
-// website returns the encoded Website, from the cache if that has it.
-func (l lists) website(w *website.Website, format format, convert converter,
-	encode func(versioned, *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error)) (*encodedWebsite, error) {
+// website returns the Website encoded by marshal, and keeps it for the next list. If marshal returns nil, so does
+// website.
+func (l lists) website(w *website.Website, to *converter, mediaType string,
+	marshal func(versioned) (pieces, error)) (pieces, error) {
+	format := format{to.kind.GroupVersion(), mediaType}
 	if known := l.cache.get(w, format); known != nil {
 		return known, nil
 	}
-	converted, managed, err := convert(w)
+	converted, err := to.convert(w)
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := encode(converted, managed)
-	if err != nil {
-		return nil, err
+	encoded, err := marshal(converted)
+	if err == nil && encoded != nil {
+		l.cache.add(w, format, encoded)
 	}
-	l.cache.add(w, format, encoded)
-	return encoded, nil
+	return encoded, err
+}
+
+// versioned is a Website of a served version.
+type versioned interface {
+	metav1.Object
+	// The generated methods for protobuf.
+	Size() int
+	Marshal() ([]byte, error)
+	MarshalToSizedBuffer(b []byte) (int, error)
+}
+
+// converter converts the Websites of one list, into memory of its own.
+type converter struct {
+	// kind is the kind of the converted list.
+	kind  schema.GroupVersionKind
+	beta  v1beta1.Website
+	alpha v1alpha1.Website
+}
+
+// convert returns a Website that is valid until the next call.
+func (c *converter) convert(w *website.Website) (versioned, error) {
+	if c.kind.Version == v1alpha1.SchemeGroupVersion.Version {
+		c.alpha = v1alpha1.Website{}
+		return &c.alpha, v1alpha1.Convert_website_Website_To_v1alpha1_Website(w, &c.alpha, nil)
+	}
+	c.beta = v1beta1.Website{}
+	return &c.beta, v1beta1.Convert_website_Website_To_v1beta1_Website(w, &c.beta, nil)
 }

@@ -2,7 +2,6 @@ package encoding
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,139 +11,117 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// magic begins what Kubernetes encodes as protobuf. A runtime.Unknown follows, whose raw bytes are
-// the object.
-var magic = []byte("k8s\x00")
-
-// The tags of the members of a list: their numbers, and that they have a length.
-const (
-	metadataTag = 1<<3 | 2
-	itemsTag    = 2<<3 | 2
-)
-
 // protobufListEncoder encodes lists as protobuf.
 type protobufListEncoder struct {
+	// EncoderWithAllocator converts and encodes all other objects.
 	runtime.EncoderWithAllocator
+	// protobuf encodes without conversion.
+	protobuf runtime.EncoderWithAllocator
 	lists
 }
 
-// Encode encodes all but lists with the encoder underneath.
+// Encode encodes with memory of its own.
 func (e protobufListEncoder) Encode(object runtime.Object, w io.Writer) error {
-	return e.EncodeWithAllocator(object, w, &runtime.SimpleAllocator{})
+	return e.EncodeWithAllocator(object, w, &runtime.Allocator{})
 }
 
-// EncodeWithAllocator is Encode. Lists need no memory from the allocator.
+// EncodeWithAllocator measures all Websites of a list, because its size precedes it, and then writes it object by
+// object.
 func (e protobufListEncoder) EncodeWithAllocator(object runtime.Object, w io.Writer,
 	allocator runtime.MemoryAllocator) error {
-	list, version, convert := e.of(object)
+	list, to := e.of(object)
 	if list == nil {
 		return e.EncoderWithAllocator.EncodeWithAllocator(object, w, allocator)
 	}
-	return e.encodeList(list, version, convert, w)
-}
-
-// encodeList writes a list that is not empty. Its size precedes it, so each object is measured
-// before the first is written. One that the cache does not keep is encoded only when it is written: together
-// they may be as large as the store.
-func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter,
-	w io.Writer) error {
-	meta, err := list.ListMeta.Marshal()
-	if err != nil {
-		return err
-	}
-	head := append(appendHeader(nil, metadataTag, len(meta)), meta...)
-	total, sizes, kept := len(head), make([]int, len(list.Items)), make([]*encodedWebsite, len(list.Items))
-	var buffer []byte
+	measured := &protobufList{ListMeta: list.ListMeta, Items: make([]protobufWebsite, len(list.Items))}
+	measured.SetGroupVersionKind(to.kind)
 	for i := range list.Items {
-		if kept[i], sizes[i], err = e.measure(&list.Items[i], format{version, runtime.ContentTypeProtobuf},
-			convert); err != nil {
+		var err error
+		if measured.Items[i], err = e.measure(&list.Items[i], to); err != nil {
 			return err
 		}
-		buffer = appendHeader(buffer[:0], itemsTag, sizes[i])
-		total += len(buffer) + sizes[i]
 	}
+	return e.protobuf.EncodeWithAllocator(measured, w, allocator)
+}
 
-	if _, err := w.Write(magic); err != nil {
-		return err
-	}
-	apiVersion, kind := version.WithKind("WebsiteList").ToAPIVersionAndKind()
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}}
-	_, err = unknown.MarshalToWriter(w, total, func(w io.Writer) (int, error) {
-		written, err := w.Write(head)
-		for i := 0; i < len(kept) && err == nil; i++ {
-			buffer = appendHeader(buffer[:0], itemsTag, sizes[i])
-			if kept[i] != nil {
-				buffer = kept[i].appendTo(buffer)
-			} else if buffer, err = appendEncoded(buffer, &list.Items[i], convert); err != nil {
-				return written, err
-			}
-			var n int
-			n, err = w.Write(buffer)
-			written += n
+// measure returns a Website with its size. Without room in the cache, the Website is encoded only when it is written:
+// a list may be as large as the store.
+func (e protobufListEncoder) measure(w *website.Website, to *converter) (protobufWebsite, error) {
+	var size int
+	encoded, err := e.website(w, to, runtime.ContentTypeProtobuf, func(converted versioned) (pieces, error) {
+		if size = converted.Size(); !e.cache.hasRoom(size) {
+			return nil, nil
 		}
-		return written, err
+		return marshalProtobuf(converted)
 	})
-	return err
+	if encoded != nil {
+		size = encoded.size()
+	}
+	return protobufWebsite{w, to, encoded, size}, err
 }
 
-// measure returns the size of an encoded Website, and the Website itself if the cache keeps it.
-func (e protobufListEncoder) measure(w *website.Website, format format, convert converter) (kept *encodedWebsite,
-	size int, err error) {
-	if kept = e.cache.get(w, format); kept != nil {
-		return kept, kept.size, nil
-	}
-	converted, managed, err := convert(w)
+// marshalProtobuf encodes a Website of a served version. A set of fields is found by its bytes. If the same bytes
+// precede it, they take its place among the pieces, and the concatenation is the same.
+func marshalProtobuf(website versioned) (pieces, error) {
+	encoded, err := website.Marshal()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	size = converted.Size()
-	own, belongs := size, setsOf(w)
-	for _, entry := range *managed {
-		if set := entry.FieldsV1.GetRawBytes(); belongs(set) {
-			own -= len(set)
-		}
+	managed, size := website.GetManagedFields(), len(encoded)
+	for _, entry := range managed {
+		size -= len(entry.FieldsV1.GetRawBytes())
 	}
-	if !e.cache.hasRoom(w, own) {
-		return nil, size, nil
-	}
-	raw, err := converted.Marshal()
-	if err != nil {
-		return nil, 0, err
-	}
-	return e.cache.add(w, format, separate(raw, *managed)), size, nil
-}
-
-// appendEncoded appends an encoded Website.
-func appendEncoded(b []byte, w *website.Website, convert converter) ([]byte, error) {
-	converted, _, err := convert(w)
-	if err != nil {
-		return b, err
-	}
-	raw, err := converted.Marshal()
-	return append(b, raw...), err
-}
-
-// appendHeader appends what precedes a member of a list.
-func appendHeader(b []byte, tag byte, size int) []byte {
-	return binary.AppendUvarint(append(b, tag), uint64(size))
-}
-
-// separate moves all but the sets of fields to the front. If the same bytes precede a set, they are
-// separated instead: put together, the result is the same.
-func separate(raw []byte, managed []metav1.ManagedFieldsEntry) *encodedWebsite {
-	encoded := &encodedWebsite{}
-	end, read := 0, 0
+	split, own := make(pieces, 0, 2*len(managed)+1), make([]byte, 0, size)
 	for _, entry := range managed {
 		set := entry.FieldsV1.GetRawBytes()
-		at := bytes.Index(raw[read:], set)
-		if len(set) == 0 || at < 0 {
+		before, after, found := bytes.Cut(encoded, set)
+		if !found || len(set) == 0 {
 			continue
 		}
-		end += copy(raw[end:], raw[read:read+at])
-		read += at + len(set)
-		encoded.sets, encoded.offsets = append(encoded.sets, set), append(encoded.offsets, end)
+		own = append(own, before...)
+		split = append(split, own[len(own)-len(before):], set)
+		encoded = after
 	}
-	end += copy(raw[end:], raw[read:])
-	encoded.rest = raw[:end]
-	return encoded
+	own = append(own, encoded...)
+	return append(split, own[len(own)-len(encoded):]), nil
 }
+
+// protobufList is a list in the shape that k8s.io/apimachinery encodes object by object.
+type protobufList struct {
+	metav1.TypeMeta
+	metav1.ListMeta `protobuf:"bytes,1,opt,name=metadata"`
+	Items           []protobufWebsite `protobuf:"bytes,2,rep,name=items"`
+}
+
+// DeepCopyObject is not called: the list is only encoded.
+func (l *protobufList) DeepCopyObject() runtime.Object { return l }
+
+// protobufWebsite is a Website in such a list.
+type protobufWebsite struct {
+	website *website.Website
+	to      *converter
+	// encoded is nil until the Website is encoded.
+	encoded pieces
+	size    int
+}
+
+// Size returns the measured size.
+func (w *protobufWebsite) Size() int { return w.size }
+
+// MarshalToSizedBuffer encodes the Website into b, a buffer of its size.
+func (w *protobufWebsite) MarshalToSizedBuffer(b []byte) (int, error) {
+	if w.encoded != nil {
+		return len(w.encoded.appendTo(b[:0])), nil
+	}
+	converted, err := w.to.convert(w.website)
+	if err != nil {
+		return 0, err
+	}
+	return converted.MarshalToSizedBuffer(b)
+}
+
+// GetObjectKind returns no kind, as items of other lists.
+func (w *protobufWebsite) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject is not called: the Website is only encoded.
+func (w *protobufWebsite) DeepCopyObject() runtime.Object { return w }

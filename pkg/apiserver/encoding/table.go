@@ -2,8 +2,11 @@ package encoding
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -12,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1beta1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -20,91 +22,60 @@ import (
 )
 
 // WithTables has lists of Websites as Tables made by their storage and encoded in this package, row by row:
-// k8s.io/apiserver encodes Tables as a whole, with codecs that are its own. What it refuses, Tables with whole
-// objects, and requests that accept anything but JSON, are left to it. The media types are those of the server.
-func WithTables(handler http.Handler, codecs runtime.NegotiatedSerializer) http.Handler {
+// k8s.io/apiserver encodes Tables as a whole, with codecs that are its own. It does so for requests that are not as
+// kubectl sends them: with a quality, with whole objects, or for something else if it cannot be had.
+func WithTables(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if table, ok := tableRequested(r, codecs); ok {
-			r = r.Clone(registry.WithTableRequest(r.Context(), table.TableRequest))
-			r.Header.Set("Accept", table.accept)
+		if table, accept := tableRequested(r); accept != "" {
+			r = r.Clone(registry.WithTableRequest(r.Context(), table))
+			r.Header.Set("Accept", accept)
 		}
 		handler.ServeHTTP(w, r)
 	})
 }
 
-// requestedTable is a request for a Table, and for the list that is encoded as one.
-type requestedTable struct {
-	registry.TableRequest
-	accept string
-}
-
-// tableRequested returns false if the response is no Table, or k8s.io/apiserver is to make it.
-func tableRequested(r *http.Request, codecs runtime.NegotiatedSerializer) (requestedTable, bool) {
-	var table requestedTable
+// tableRequested returns the request for a Table and the media type of its encoding, which is empty if k8s.io/apiserver
+// makes the response.
+func tableRequested(r *http.Request) (table registry.TableRequest, accept string) {
 	info, ok := request.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || info.Verb != "list" || info.APIGroup != website.GroupName ||
 		info.Resource != "websites" || info.Subresource != "" {
-		return table, false
+		return table, ""
 	}
-	header := r.Header.Get("Accept")
-	for clause := range strings.SplitSeq(header, ",") {
-		if mediaType, _, _ := strings.Cut(clause, ";"); strings.TrimSpace(mediaType) != runtime.ContentTypeJSON {
-			return table, false
+	// The first type is preferred.
+	var first map[string]string
+	for clause := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		mediaType, parameters, err := mime.ParseMediaType(clause)
+		if err != nil || mediaType != runtime.ContentTypeJSON || parameters["q"] != "" || parameters["sv"] != "" {
+			return table, ""
+		}
+		if first == nil {
+			first = parameters
 		}
 	}
-	accepted, ok := negotiation.NegotiateMediaTypeOptions(header, codecs.SupportedMediaTypes(), tables{})
-	if !ok || accepted.Convert == nil || accepted.Convert.Kind != "Table" {
-		return table, false
+	table.Version = schema.GroupVersion{Group: first["g"], Version: first["v"]}
+	if first["as"] != "Table" || !slices.Contains(tableVersions, table.Version) {
+		return table, ""
 	}
 	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion,
 		&table.Options); err != nil ||
 		len(validation.ValidateTableOptions(&table.Options)) > 0 || table.Options.IncludeObject == metav1.IncludeObject {
-		return table, false
+		return table, ""
 	}
-	table.Version, table.accept = accepted.Convert.GroupVersion(), runtime.ContentTypeJSON
-	if accepted.Pretty {
-		table.accept += ";pretty=1"
+	if first["pretty"] == "1" {
+		return table, runtime.ContentTypeJSON + ";pretty=1"
 	}
-	return table, true
+	return table, runtime.ContentTypeJSON
 }
 
-// tables allows what k8s.io/apiserver allows at an endpoint with a TableConvertor.
-type tables struct {
-	negotiation.EndpointRestrictions
-}
-
-// AllowsMediaTypeTransform allows objects as they are, as metadata, and as a Table.
-func (tables) AllowsMediaTypeTransform(mimeType, mimeSubType string, target *schema.GroupVersionKind) bool {
-	if target == nil {
-		return true
-	}
-	if version := target.GroupVersion(); version != metav1.SchemeGroupVersion &&
-		version != metav1beta1.SchemeGroupVersion {
-		return false
-	}
-	switch target.Kind {
-	case "Table":
-		return mimeType == "application" && (mimeSubType == "json" || mimeSubType == "yaml")
-	case "PartialObjectMetadata", "PartialObjectMetadataList":
-		return true
-	default:
-		return false
-	}
-}
-
-// AllowsServerVersion allows that of metadata.
-func (tables) AllowsServerVersion(version string) bool {
-	return version == metav1.SchemeGroupVersion.Version
-}
-
-// AllowsStreamSchema allows watches.
-func (tables) AllowsStreamSchema(schema string) bool { return schema == "watch" }
+// tableVersions are the versions of a Table.
+var tableVersions = []schema.GroupVersion{metav1.SchemeGroupVersion, metav1beta1.SchemeGroupVersion}
 
 // tableEncoder encodes Tables of Websites, which need no conversion.
 type tableEncoder struct {
-	// Encoder encodes all else, and converts it.
+	// Encoder converts and encodes all other objects.
 	runtime.Encoder
-	// json encodes what is converted. It may indent.
+	// json encodes without conversion. It may indent.
 	json runtime.Encoder
 }
 
@@ -123,18 +94,12 @@ func (e tableEncoder) Encode(object runtime.Object, w io.Writer) error {
 		}
 		return e.json.Encode(head, w)
 	}
-	return encodeItems(e.json, head, table.Len(), w, func(rows *encoder, i int) error {
+	var buffer bytes.Buffer
+	rows := json.NewEncoder(&buffer)
+	return encodeItems(e.json, head, table.Len(), w, func(out []byte, i int) ([]byte, error) {
 		table.Row(i, &row)
-		return rows.encodeRow(&row)
+		buffer.Reset()
+		err := rows.Encode(&row)
+		return append(out, bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))...), err
 	})
-}
-
-// encodeRow puts a row into the output.
-func (e *encoder) encodeRow(row *registry.Row) error {
-	e.buffer.Reset()
-	if err := e.values.Encode(row); err != nil {
-		return err
-	}
-	e.out = append(e.out[:0], bytes.TrimSuffix(e.buffer.Bytes(), []byte("\n"))...)
-	return nil
 }

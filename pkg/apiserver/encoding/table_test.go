@@ -124,11 +124,11 @@ func TestWithTables(t *testing.T) {
 			accept: asTable + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", want: "application/json"},
 		"the former version": {info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
 			want: "application/json"},
-		"indented": {info: websites, accept: asTable + ";pretty=1", want: "application/json;pretty=1"},
-		"a server version": {
-			info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io;sv=v2," + asTable + ";sv=v1",
-			want: "application/json",
-		},
+		"indented":         {info: websites, accept: asTable + ";pretty=1", want: "application/json;pretty=1"},
+		"a server version": {info: websites, accept: asTable + ";sv=v1"},
+		"with blanks": {info: websites, accept: " application/json; as=Table; v=v1; g=meta.k8s.io, application/json ",
+			want: "application/json"},
+		"less than a list":           {info: websites, accept: asTable + ";q=0.5,application/json"},
 		"a list of a server version": {info: websites, accept: "application/json;sv=v1," + asTable},
 		"or protobuf":                {info: websites, accept: asTable + ",application/vnd.kubernetes.protobuf"},
 		"or anything":                {info: websites, accept: asTable + ",*/*;q=0.1"},
@@ -154,7 +154,6 @@ func TestWithTables(t *testing.T) {
 		"another resource": {info: with(func(info *request.RequestInfo) { info.APIGroup = "apps" }),
 			accept: asTable},
 	}
-	stock, _ := newSerializers(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			list := newServedList(1)
@@ -162,7 +161,7 @@ func TestWithTables(t *testing.T) {
 			var listed runtime.Object
 			handler := WithTables(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				accepted, listed = r.Header.Get("Accept"), printer.AsRequested(r.Context(), list)
-			}), stock)
+			}))
 			r := httptest.NewRequest(http.MethodGet, "/?"+test.query.Encode(), nil)
 			r.Header.Set("Accept", test.accept)
 			handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(request.WithRequestInfo(r.Context(), &test.info)))

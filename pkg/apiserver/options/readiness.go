@@ -45,7 +45,7 @@ func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Li
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
 		handler = genericapiserver.DefaultBuildHandlerChain(
 			guard.WithClosedStore(
-				limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler, c.Serializer))),
+				limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler))),
 					c.Serializer), c.Serializer,
 			), c,
 		)

@@ -101,24 +101,24 @@ var inV1alpha1 = lru.New(fieldSets)
 // hashSeed makes hashes unpredictable: a client must not be able to cause collisions.
 var hashSeed = maphash.MakeSeed()
 
-// translatedSet is a set of fields in both versions. It has memory of its own.
+// translatedSet is a set of fields in both versions, which nothing changes in place.
 // +k8s:openapi-gen=false
 type translatedSet struct{ from, to *metav1.FieldsV1 }
 
 // fieldsInV1alpha1 returns a set of fields of v1beta1 with the paths of v1alpha1. An
-// unreadable one is returned unchanged.
+// unreadable one is returned unchanged. Objects share the result, as they share sets that are read from the store.
 func fieldsInV1alpha1(fields *metav1.FieldsV1) *metav1.FieldsV1 {
 	raw := fields.GetRawBytes()
 	hash := maphash.Bytes(hashSeed, raw)
 	if known, found := inV1alpha1.Get(hash); found && known.(translatedSet).from.Equal(*fields) {
-		return known.(translatedSet).to.DeepCopy()
+		return known.(translatedSet).to
 	}
 	entry := metav1.ManagedFieldsEntry{FieldsV1: fields}
 	if set, ok := fieldsOf(&entry); ok {
 		setFields(&entry, renamed(set, betaRepository, alphaRepository))
 	}
 	if len(raw) <= maxFieldSet {
-		inV1alpha1.Add(hash, translatedSet{from: fields.DeepCopy(), to: entry.FieldsV1.DeepCopy()})
+		inV1alpha1.Add(hash, translatedSet{from: fields.DeepCopy(), to: entry.FieldsV1})
 	}
 	return entry.FieldsV1
 }

@@ -1,10 +1,3 @@
-// Package encoding encodes Websites in less time than the encoders of k8s.io/apiserver, to the same
-// bytes.
-//
-// More than half of a Website are its managed fields, which are JSON already. encoding/json
-// parses them again for each response, twice. Here they are inserted into what encoding/json
-// makes of the rest, after a check that is faster. Lists, as JSON and as protobuf, are in addition
-// converted object by object, and what they encode is kept for the next list.
 package encoding
 
 import (
@@ -17,7 +10,7 @@ type negotiated struct {
 	runtime.NegotiatedSerializer
 	infos    []runtime.SerializerInfo
 	pretty   runtime.Encoder
-	protobuf runtime.Encoder
+	protobuf runtime.EncoderWithAllocator
 	cache    *cache
 }
 
@@ -37,7 +30,7 @@ func NewNegotiatedSerializer(codecs runtime.NegotiatedSerializer) runtime.Negoti
 		case runtime.ContentTypeYAML:
 			info.Serializer = yamlSerializer{info.Serializer, jsonSerializer{asJSON.Serializer}}
 		case runtime.ContentTypeProtobuf:
-			n.protobuf = info.Serializer
+			n.protobuf, _ = info.Serializer.(runtime.EncoderWithAllocator)
 		}
 		n.infos = append(n.infos, info)
 	}
@@ -49,15 +42,16 @@ func (n *negotiated) SupportedMediaTypes() []runtime.SerializerInfo { return n.i
 
 // EncoderForVersion returns an encoder that also converts.
 func (n *negotiated) EncoderForVersion(encoder runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
-	converting := n.NegotiatedSerializer.EncoderForVersion(encoder, version)
-	if _, ours := encoder.(jsonSerializer); ours {
-		return tableEncoder{Encoder: jsonListEncoder{Encoder: converting, lists: lists{version, n.cache}}, json: encoder}
-	}
-	if encoder == n.pretty {
+	converting, lists := n.NegotiatedSerializer.EncoderForVersion(encoder, version), lists{version, n.cache}
+	switch json, ours := encoder.(jsonSerializer); {
+	case ours:
+		return tableEncoder{Encoder: jsonListEncoder{converting, lists}, json: json}
+	case encoder == n.pretty:
 		return tableEncoder{Encoder: converting, json: encoder}
-	}
-	if allocating, ok := converting.(runtime.EncoderWithAllocator); ok && encoder == n.protobuf {
-		return protobufListEncoder{EncoderWithAllocator: allocating, lists: lists{version, n.cache}}
+	case encoder == n.protobuf:
+		if allocating, ok := converting.(runtime.EncoderWithAllocator); ok {
+			return protobufListEncoder{allocating, n.protobuf, lists}
+		}
 	}
 	return converting
 }
