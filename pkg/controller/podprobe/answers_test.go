@@ -74,8 +74,8 @@ func TestAccessIsAKnownWord(t *testing.T) {
 		if err != nil || a.Access != want {
 			t.Errorf("%q becomes %q, %v, want %q", answered, a.Access, err, want)
 		}
-		if s := (state{Observation: a.Observation, known: true}); s.unsettled() != (want != workload.AccessOpen) {
-			t.Errorf("%q: unsettled is %t", answered, s.unsettled())
+		if s := (state{Observation: a.Observation, probed: true}); s.isUnhealthy() != (want != workload.AccessOpen) {
+			t.Errorf("%q: isUnhealthy() is %t", answered, s.isUnhealthy())
 		}
 	}
 }

@@ -49,20 +49,20 @@ type deployed struct {
 func (p *Prober) Want(website cache.ObjectName, wanted *Wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.deploys[website]
+	d := p.deploys[website]
 	switch {
 	case wanted == nil:
 		delete(p.deploys, website)
 		return
-	case known == nil || known.UID != wanted.UID:
-		known = &deployed{seen: map[string]time.Time{}}
-		p.deploys[website] = known
-	case wanted.Generation < known.Generation:
+	case d == nil || d.UID != wanted.UID:
+		d = &deployed{seen: map[string]time.Time{}}
+		p.deploys[website] = d
+	case wanted.Generation < d.Generation:
 		// The caller's cache lags.
 		return
 	}
-	if known.Wanted != *wanted {
-		known.Wanted = *wanted
+	if d.Wanted != *wanted {
+		d.Wanted = *wanted
 		p.due.Add(website)
 	}
 }
@@ -72,24 +72,24 @@ func (p *Prober) Want(website cache.ObjectName, wanted *Wanted) {
 func (p *Prober) FirstSeen(website cache.ObjectName, commit string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.deploys[website]; known != nil {
-		return known.seen[commit]
+	if d := p.deploys[website]; d != nil {
+		return d.seen[commit]
 	}
 	return time.Time{}
 }
 
-// see records the first observation of the commits in an answer, with a zero time for the first
+// recordSeen records the first observation of the commits in an answer, with a zero time for the first
 // answer of a pod. The caller holds the lock.
-func (p *Prober) see(r *record, got answer, wasKnown bool, now time.Time) {
+func (p *Prober) recordSeen(r *record, got answer, wasProbed bool, now time.Time) {
 	website := p.deploys[r.website]
 	if website == nil {
 		return
 	}
-	if !wasKnown {
+	if !wasProbed {
 		now = time.Time{}
 	}
 	for _, commit := range []string{got.Commit, got.prepared, got.Newest} {
-		if _, isKnown := website.seen[commit]; commit == "" || isKnown {
+		if _, isSeen := website.seen[commit]; commit == "" || isSeen {
 			continue
 		}
 		website.seen[commit] = now
@@ -148,7 +148,7 @@ func (r *record) isDeploying() bool { return r.waiting != nil && r.waiting.deplo
 // undone returns the pending request to a pod, if there is one. The caller holds the lock.
 func (p *Prober) undone(r *record) (ask, bool) {
 	wanted := p.deploys[r.website]
-	if wanted == nil || !r.known || !r.Reachable || !workload.CanAnswer(r.pod) {
+	if wanted == nil || !r.probed || !r.Reachable || !workload.CanAnswer(r.pod) {
 		return ask{}, false
 	}
 	a := ask{wait: deployWait, after: r.revision, hold: p.replicas(r.website) > 1}

@@ -191,8 +191,8 @@ func newDeployed(t *testing.T) (*deployedPods, *Prober, []*corev1.Pod) {
 	return d, p, pods
 }
 
-// known returns the observations of pods.
-func known(p *Prober, pods []*corev1.Pod) []workload.Observation {
+// observations returns the observations of pods.
+func observations(p *Prober, pods []*corev1.Pod) []workload.Observation {
 	var all []workload.Observation
 	for _, pod := range pods {
 		seen, _ := p.Observation(pod.UID)
@@ -237,19 +237,19 @@ func TestSync(t *testing.T) {
 					p.Want(testWebsite, &wanted)
 					p.Probe(testWebsite, pods[1])
 					time.Sleep(time.Millisecond)
-					for _, seen := range known(p, pods) {
+					for _, seen := range observations(p, pods) {
 						if seen.Synced == "x" && seen.Commit != want {
 							t.Fatalf("a pod that serves %s counts as one that has answered", seen.Commit)
 						}
 					}
 				}
-				answered := slices.DeleteFunc(known(p, pods), func(seen workload.Observation) bool {
+				answered := slices.DeleteFunc(observations(p, pods), func(seen workload.Observation) bool {
 					return seen.Synced != "x" ||
 						seen.Commit != want
 				})
 				if len(answered) != test.answers {
 					t.Errorf("%d pods have answered after %v, want %d: %+v", len(answered), time.Since(begun), test.answers,
-						known(p, pods))
+						observations(p, pods))
 				}
 				if first := p.FirstSeen(testWebsite, commitOf(2)); test.push &&
 					(first.Before(begun) || first.Sub(begun) > 2*fetchTime) {
@@ -290,7 +290,7 @@ func TestPin(t *testing.T) {
 			}
 			p.Want(testWebsite, &Wanted{UID: "1", Generation: int64(generation) + 2, Pin: pin})
 			time.Sleep(20 * time.Millisecond)
-			for _, seen := range known(p, pods) {
+			for _, seen := range observations(p, pods) {
 				if seen.Commit != want || seen.Pin != pin {
 					t.Errorf("generation %d: a pod serves %s and is pinned to %q, want %s", generation, seen.Commit, seen.Pin, want)
 				}
@@ -303,7 +303,7 @@ func TestPin(t *testing.T) {
 		if asked, _ := d.counts("a"); asked-before > 2 {
 			t.Errorf("a pod was asked %d times for an earlier generation", asked-before)
 		}
-		for _, seen := range known(p, pods) {
+		for _, seen := range observations(p, pods) {
 			if seen.Pin != "" {
 				t.Error("an earlier generation has pinned a pod")
 			}
@@ -311,13 +311,13 @@ func TestPin(t *testing.T) {
 		// Another Website of the same name starts with its own state.
 		p.Want(testWebsite, &Wanted{UID: "2", Generation: 1, Sync: "y"})
 		time.Sleep(time.Second)
-		if seen := known(p, pods)[0]; seen.Synced != "y" {
+		if seen := observations(p, pods)[0]; seen.Synced != "y" {
 			t.Errorf("a pod of another Website was not requested to sync")
 		}
 		p.Want(testWebsite, nil)
 		p.Want(testWebsite, &Wanted{UID: "3", Generation: 9, Pin: commitOf(0)})
 		time.Sleep(time.Second)
-		if seen := known(p, pods)[0]; seen.Commit != commitOf(0) {
+		if seen := observations(p, pods)[0]; seen.Commit != commitOf(0) {
 			t.Errorf("a pod of another Website serves %s", seen.Commit)
 		}
 		d.wantFit(t)
@@ -341,7 +341,7 @@ func TestPinIsLevelTriggered(t *testing.T) {
 		d.mu.Unlock()
 		p.Probe(testWebsite, pods[2])
 		time.Sleep(time.Minute)
-		if seen := known(p, pods)[1]; seen.Commit != commitOf(0) {
+		if seen := observations(p, pods)[1]; seen.Commit != commitOf(0) {
 			t.Errorf("the pod that was unreachable serves %s", seen.Commit)
 		}
 		d.mu.Lock()
@@ -353,7 +353,7 @@ func TestPinIsLevelTriggered(t *testing.T) {
 		d.mu.Unlock()
 		p.Probe(testWebsite, pods[2])
 		time.Sleep(maxRetryDeploy + time.Second)
-		if seen := known(p, pods)[2]; seen.Commit != commitOf(0) {
+		if seen := observations(p, pods)[2]; seen.Commit != commitOf(0) {
 			t.Errorf("the pod that has forgotten the commit serves %s", seen.Commit)
 		}
 
@@ -368,10 +368,10 @@ func TestPinIsLevelTriggered(t *testing.T) {
 			t.Errorf("a pod that lacks the commit was asked %d times in a minute, and has fetched %d times",
 				asked-before, fetches)
 		}
-		if seen := known(p, pods)[0]; seen.Commit != commitOf(9) {
+		if seen := observations(p, pods)[0]; seen.Commit != commitOf(9) {
 			t.Errorf("the pod that has the commit serves %s", seen.Commit)
 		}
-		if seen := known(p, pods)[1]; seen.Failure != git.ReasonCommitRefused || seen.Commit != commitOf(0) {
+		if seen := observations(p, pods)[1]; seen.Failure != git.ReasonCommitRefused || seen.Commit != commitOf(0) {
 			t.Errorf("the pod serves %s and fails with %q", seen.Commit, seen.Failure)
 		}
 	})
@@ -400,7 +400,7 @@ func TestSyncsOfOthers(t *testing.T) {
 		time.Sleep(time.Second)
 		p.Want(testWebsite, &Wanted{UID: "1", Generation: 1, Sync: "x"})
 		time.Sleep(2 * fetchTime)
-		for _, seen := range known(p, pods) {
+		for _, seen := range observations(p, pods) {
 			if seen.Synced != "x" {
 				t.Error("a pod was not requested to sync while pods of another namespace fetched")
 			}

@@ -5,10 +5,10 @@ import (
 )
 
 const (
-	// unsettledPeriod is the first probing interval of a pod that is not healthy or not known yet. It
+	// unhealthyPeriod is the first probing interval of a pod that is not healthy or not known yet. It
 	// doubles with every unchanged result, up to the interval of healthy pods: an unreachable git
 	// host must not multiply the probes.
-	unsettledPeriod = 5 * time.Second
+	unhealthyPeriod = 5 * time.Second
 	// minPeriod is the shortest interval between two probes of a pod.
 	minPeriod = time.Second
 	// siblingPeriod is the minimum average interval of the probes of a pod for new commits of other
@@ -54,7 +54,7 @@ func (p *Prober) again(r *record, made ask, took time.Duration, news bool) time.
 			return max(until, p.leastBetween(r))
 		}
 		return p.Period
-	case r.unsettled():
+	case r.isUnhealthy():
 		return min(backoff(r.unchanged), p.Period)
 	default:
 		return p.Period
@@ -68,10 +68,10 @@ func (p *Prober) leastBetween(r *record) time.Duration {
 		return min(backoff(r.unchanged), p.Period)
 	case r.early > 1:
 		// A pod that does not support waiting requests must not be requested all the time.
-		return unsettledPeriod
+		return unhealthyPeriod
 	default:
 		return minPeriod
 	}
 }
 
-func backoff(repeats int) time.Duration { return unsettledPeriod << min(repeats, 10) }
+func backoff(repeats int) time.Duration { return unhealthyPeriod << min(repeats, 10) }

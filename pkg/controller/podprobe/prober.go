@@ -131,11 +131,11 @@ func New(config Config) *Prober {
 func (p *Prober) Observation(pod types.UID) (workload.Observation, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.pods[pod]
-	if known == nil || !known.known {
+	r := p.pods[pod]
+	if r == nil || !r.probed {
 		return workload.Observation{}, false
 	}
-	return known.Observation, true
+	return r.Observation, true
 }
 
 // Changes sends the names of Websites whose observed pods have changed. It must be read while Run
@@ -147,27 +147,27 @@ func (p *Prober) Changes() <-chan cache.ObjectName { return p.changes }
 func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.pods[pod.UID]
-	if known == nil {
-		known = &record{
+	r := p.pods[pod.UID]
+	if r == nil {
+		r = &record{
 			asks:    rate.NewLimiter(rate.Every(siblingPeriod), maxSiblingAsks),
 			prompts: rate.NewLimiter(rate.Every(promptPeriod), maxPrompts),
 		}
-		p.pods[pod.UID] = known
-	} else if known.website != website {
-		p.leave(known)
+		p.pods[pod.UID] = r
+	} else if r.website != website {
+		p.removeSibling(r)
 	}
-	known.website, known.pod = website, pod
+	r.website, r.pod = website, pod
 	if p.siblings[website] == nil {
 		p.siblings[website] = sets.New[types.UID]()
 	}
 	p.siblings[website].Insert(pod.UID)
-	p.soon(known)
+	p.enqueue(r)
 }
 
-// soon queues a pod, but not within minPeriod of its last probe. The caller holds the lock.
-func (p *Prober) soon(known *record) {
-	p.queue.AddAfter(known.key(), minPeriod-p.Clock.Since(known.begun))
+// enqueue queues a pod, but not within minPeriod of its last probe. The caller holds the lock.
+func (p *Prober) enqueue(r *record) {
+	p.queue.AddAfter(r.key(), minPeriod-p.Clock.Since(r.begun))
 }
 
 // Forget stops the probing of a pod that is gone, or belongs to no Website any more, and drops its
@@ -175,19 +175,19 @@ func (p *Prober) soon(known *record) {
 func (p *Prober) Forget(pod types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.pods[pod]; known != nil {
-		p.supersede(known)
-		p.leave(known)
+	if r := p.pods[pod]; r != nil {
+		p.supersede(r)
+		p.removeSibling(r)
 		delete(p.pods, pod)
 	}
 }
 
-// leave removes a pod from its Website. The caller holds the lock.
-func (p *Prober) leave(known *record) {
-	siblings := p.siblings[known.website]
-	siblings.Delete(known.pod.UID)
+// removeSibling removes a pod from its Website. The caller holds the lock.
+func (p *Prober) removeSibling(r *record) {
+	siblings := p.siblings[r.website]
+	siblings.Delete(r.pod.UID)
 	if siblings.Len() == 0 {
-		delete(p.siblings, known.website)
+		delete(p.siblings, r.website)
 	}
 }
 
@@ -228,7 +228,7 @@ func (p *Prober) next(ctx context.Context) bool {
 		return true
 	}
 	got, err := p.request(ctx, pod, a)
-	p.learn(ctx, pod, a, turn, begun, got, err)
+	p.handleAnswer(ctx, pod, a, turn, begun, got, err)
 	return true
 }
 
@@ -237,68 +237,68 @@ func (p *Prober) next(ctx context.Context) bool {
 func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, turn uint64, a ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.pods[uid]
-	if known == nil {
+	r := p.pods[uid]
+	if r == nil {
 		return nil, 0, ask{}
 	}
-	if !workload.CanAnswer(known.pod) {
-		p.supersede(known)
-		if workload.HasEnded(known.pod) {
-			known.state = state{} // The last answer must not outlive the pod.
+	if !workload.CanAnswer(r.pod) {
+		p.supersede(r)
+		if workload.HasEnded(r.pod) {
+			r.state = state{} // The last answer must not outlive the pod.
 		}
 		return nil, 0, ask{}
 	}
-	if known.waiting != nil && known.waiting.deploys() {
+	if r.waiting != nil && r.waiting.deploys() {
 		return nil, 0, ask{} // Its answer causes the next probe.
 	}
-	if a = p.plan(known); a.wait > 0 {
-		if p.start(ctx, known, a, p.waits) {
+	if a = p.plan(r); a.wait > 0 {
+		if p.start(ctx, r, a, p.waits) {
 			return nil, 0, ask{}
 		}
 		a = ask{crowded: true}
 	}
-	return known.pod, p.supersede(known), a
+	return r.pod, p.supersede(r), a
 }
 
-// learn records the answer to a request, and queues and returns the time until the next one, without
+// handleAnswer records the answer to a request, and queues and returns the time until the next one, without
 // jitter. It returns 0 when the pod has been forgotten or requested again meanwhile.
-func (p *Prober) learn(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer,
+func (p *Prober) handleAnswer(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer,
 	err error) time.Duration {
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(4).Info("Pod did not answer a probe", "pod", klog.KObj(pod), "err", err)
 	}
 	now := p.Clock.Now()
 	p.mu.Lock()
-	known := p.pods[pod.UID]
-	if known == nil || known.turn != turn || ctx.Err() != nil {
+	r := p.pods[pod.UID]
+	if r == nil || r.turn != turn || ctx.Err() != nil {
 		p.mu.Unlock()
 		return 0
 	}
-	known.waiting = nil
-	before, wasKnown, wasUnsettled, wasPrepared := known.Observation, known.known, known.unsettled(), known.prepared
-	known.update(got, err, now)
-	after, isKnown, website := known.Observation, known.known, known.website
-	if err == nil && wasUnsettled && wasKnown && after == before {
-		known.unchanged++
+	r.waiting = nil
+	before, wasProbed, wasUnhealthy, wasPrepared := r.Observation, r.probed, r.isUnhealthy(), r.prepared
+	r.update(got, err, now)
+	after, isProbed, website := r.Observation, r.probed, r.website
+	if err == nil && wasUnhealthy && wasProbed && after == before {
+		r.unchanged++
 	} else {
-		known.unchanged = 0
+		r.unchanged = 0
 	}
-	again := p.again(known, made, now.Sub(begun), after != before || known.prepared != wasPrepared)
-	exactly := known.exactly
-	p.see(known, got, wasKnown, now)
-	p.deployAnswered(known, made, now.Sub(begun), err)
+	again := p.again(r, made, now.Sub(begun), after != before || r.prepared != wasPrepared)
+	exactly := r.exactly
+	p.recordSeen(r, got, wasProbed, now)
+	p.deployAnswered(r, made, now.Sub(begun), err)
 	if after.Commit != before.Commit {
 		p.expect(ctx, website, after.Commit)
 	}
 	p.coordinate(ctx, website)
-	p.watchHold(ctx, known, made, turn)
+	p.watchHold(ctx, r, made, turn)
 	p.mu.Unlock()
 	next := again
 	if !exactly {
 		next = wait.Jitter(again, jitter)
 	}
 	p.queue.AddAfter(key{pod.Namespace, pod.UID}, next)
-	if after != before || isKnown != wasKnown {
+	if after != before || isProbed != wasProbed {
 		p.notify(ctx, website)
 	}
 	return again

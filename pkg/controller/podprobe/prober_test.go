@@ -114,8 +114,8 @@ func newFixture(pods *fakePods) *fixture {
 func (f *fixture) rested() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, known := range f.Prober.pods {
-		known.begun = time.Time{}
+	for _, r := range f.Prober.pods {
+		r.begun = time.Time{}
 	}
 }
 
@@ -140,7 +140,7 @@ func (f *fixture) poll(t *testing.T) time.Duration {
 	}
 	begun := f.clock.Now()
 	got, err := f.request(ctx, pod, a)
-	return f.learn(ctx, pod, a, turn, begun, got, err)
+	return f.handleAnswer(ctx, pod, a, turn, begun, got, err)
 }
 
 func TestProbe(t *testing.T) {
@@ -172,42 +172,42 @@ func TestProbe(t *testing.T) {
 		"path not found": {
 			polls: []func(*fakePods){func(p *fakePods) { p.status = statusOf(commitA); p.status.PathFound = false }},
 			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1,
-			wantAgain: unsettledPeriod,
+			wantAgain: unhealthyPeriod,
 		},
 		"path never found": {
 			polls: []func(*fakePods){fails("", git.ReasonPathNotFound, 1)},
 			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantKnown: true, wantChanges: 1,
-			wantAgain: unsettledPeriod,
+			wantAgain: unhealthyPeriod,
 		},
 		"one poll lost": {
 			polls: []func(*fakePods){serves(commitA), lost},
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
 			wantAgain: time.Minute,
 		},
-		"unreachable keeps what was known": {
+		"unreachable keeps the last observation": {
 			polls: []func(*fakePods){serves(commitA), lost, nil},
-			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 		"never reached": {
 			polls: []func(*fakePods){lost},
 			// One failure does not make a pod unreachable.
-			wantAgain: unsettledPeriod,
+			wantAgain: unhealthyPeriod,
 		},
 		"the remote becomes unreachable": {
 			polls:     []func(*fakePods){serves(commitA), fails(commitA, git.ReasonUnreachable, 1)},
 			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnreachable},
-			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+			wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 		"fails again and again": {
 			polls: []func(*fakePods){fails("", git.ReasonAuthentication, 1), fails("", git.ReasonAuthentication, 2),
 				fails("", git.ReasonAuthentication, 3)},
 			want:      workload.Observation{Reachable: true, Failure: git.ReasonAuthentication, FailedTwice: true},
-			wantKnown: true, wantChanges: 2, wantAgain: 2 * unsettledPeriod,
+			wantKnown: true, wantChanges: 2, wantAgain: 2 * unhealthyPeriod,
 		},
 		"a newer failure that is unknown": {
 			polls:     []func(*fakePods){fails(commitA, git.ReasonNotFound, 1), fails(commitA, "Moon", 2)},
 			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnknown, FailedTwice: true},
-			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+			wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 		"remote comes back": {
 			polls:     []func(*fakePods){fails(commitA, git.ReasonTimedOut, 1), serves(commitA)},
@@ -217,12 +217,12 @@ func TestProbe(t *testing.T) {
 		"slow first fetch is no failure": {
 			polls: []func(*fakePods){nil, nil},
 			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1,
-			wantAgain: 2 * unsettledPeriod,
+			wantAgain: 2 * unhealthyPeriod,
 		},
 		"the agent does not answer once": {
 			polls: []func(*fakePods){serves(commitA), func(p *fakePods) { p.code = http.StatusBadGateway }},
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
-			wantAgain: unsettledPeriod,
+			wantAgain: unhealthyPeriod,
 		},
 		"the agent does not answer": {
 			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 1),
@@ -230,7 +230,7 @@ func TestProbe(t *testing.T) {
 			want: workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonNotFound,
 				SyncUnreachable: true},
 			wantKnown: true, wantChanges: 2,
-			wantAgain: unsettledPeriod,
+			wantAgain: unhealthyPeriod,
 		},
 		"the agent has never answered": {
 			polls:     []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
@@ -243,7 +243,7 @@ func TestProbe(t *testing.T) {
 			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 2),
 				func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
 			want: workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2,
-			wantAgain: unsettledPeriod,
+			wantAgain: unhealthyPeriod,
 		},
 		"a pod without an agent": {
 			polls: []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusNotFound }, nil, nil},
@@ -252,7 +252,7 @@ func TestProbe(t *testing.T) {
 		},
 		"something else than a commit": {
 			polls: []func(*fakePods){serves(commitA), serves("<html>"), nil},
-			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -359,7 +359,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, uid := range []types.UID{"uid-of-a", "uid-of-b"} {
 		if _, known := f.Observation(uid); !known {
-			t.Errorf("nothing is known of %s", uid)
+			t.Errorf("there is no observation of %s", uid)
 		}
 	}
 	cancel()
@@ -384,7 +384,7 @@ func TestForgottenPodsAreNotProbed(t *testing.T) {
 		t.Fatal("a pod was not probed")
 	}
 	if _, known := f.Observation("uid-of-a"); !known {
-		t.Fatal("what a pod said is not known")
+		t.Fatal("there is no observation of the pod")
 	}
 	f.Probe(testWebsite, newPod("a"))
 	f.Forget("uid-of-a")

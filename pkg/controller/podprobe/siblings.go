@@ -21,7 +21,7 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 	for uid := range p.siblings[website] {
 		other := p.pods[uid]
 		// A pod with a pending request to sync, or to serve a commit, fetches already.
-		if !other.known || other.Commit == commit || other.prepared == commit || other.expected == commit ||
+		if !other.probed || other.Commit == commit || other.prepared == commit || other.expected == commit ||
 			other.isDeploying() {
 			continue
 		}
@@ -129,7 +129,7 @@ func (p *Prober) beginRound(ctx context.Context, website cache.ObjectName) *roun
 func (p *Prober) allHave(website cache.ObjectName, commit string) bool {
 	for uid := range p.siblings[website] {
 		other := p.pods[uid]
-		if workload.IsReady(other.pod) && other.known && other.Reachable && other.revision != "" &&
+		if workload.IsReady(other.pod) && other.probed && other.Reachable && other.revision != "" &&
 			other.Commit != commit && other.prepared != commit {
 			return false
 		}

@@ -9,8 +9,8 @@ import (
 // state is the result of the probes of a pod.
 type state struct {
 	workload.Observation
-	// known is false before the first result.
-	known bool
+	// probed is false before the first result.
+	probed bool
 	// failures counts the probes in a row that failed.
 	failures int
 	// silent counts the probes in a row in which the agent did not answer.
@@ -22,7 +22,7 @@ type state struct {
 	revision, prepared string
 	nextSync           time.Time
 	// expected is the commit of another pod of the Website, for which this one was probed. The pod is
-	// not settled until its own commit changes.
+	// unhealthy until its own commit changes.
 	expected string
 }
 
@@ -34,12 +34,12 @@ func (s *state) update(a answer, err error, now time.Time) {
 	}
 	if err != nil {
 		if s.failures++; s.failures >= unreachableAfter {
-			s.Reachable, s.known = false, true
+			s.Reachable, s.probed = false, true
 		}
 		return
 	}
-	before, wasKnown := s.Observation, s.known
-	s.failures, s.known = 0, true
+	before, wasProbed := s.Observation, s.probed
+	s.failures, s.probed = 0, true
 	if a.Commit != before.Commit {
 		s.expected = ""
 	}
@@ -57,13 +57,13 @@ func (s *state) update(a answer, err error, now time.Time) {
 	if a.Commit != before.Commit {
 		s.Failure, s.FailedTwice, s.PathNotFound = "", false, false
 	}
-	s.FollowingUnknown = before.FollowingUnknown || !wasKnown
+	s.FollowingUnknown = before.FollowingUnknown || !wasProbed
 	s.SyncUnreachable = a.SyncUnreachable && s.silent >= unreachableAfter
 }
 
-// unsettled reports whether a pod is not healthy or not known yet. A pod whose agent did not respond
+// isUnhealthy reports whether a pod is not healthy or not known yet. A pod whose agent did not respond
 // once is probed again soon; an agent that never responds needs no extra probes.
-func (s *state) unsettled() bool {
+func (s *state) isUnhealthy() bool {
 	return !s.Reachable || s.Commit == "" || s.PathNotFound || s.Access != workload.AccessOpen || s.Failure != "" ||
 		s.expected != "" || s.silent > 0 && s.silent < unreachableAfter
 }

@@ -94,7 +94,7 @@ func (p *Prober) start(ctx context.Context, r *record, a ask, limit *limiter) bo
 		defer cancel()
 		begun := p.Clock.Now()
 		got, err := p.request(requestCtx, pod, a)
-		p.learn(ctx, pod, a, turn, begun, got, err)
+		p.handleAnswer(ctx, pod, a, turn, begun, got, err)
 	})
 	return true
 }

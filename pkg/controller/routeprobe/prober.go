@@ -58,8 +58,8 @@ type Prober struct {
 	fair      *fairqueue.Queue[cache.ObjectName]
 	queue     workqueue.TypedDelayingInterface[cache.ObjectName]
 
-	mu    sync.Mutex
-	known map[cache.ObjectName]*observed
+	mu       sync.Mutex
+	websites map[cache.ObjectName]*observed
 }
 
 // observed is a Website, its requests and their results.
@@ -99,7 +99,7 @@ func New(config Config) *Prober {
 		queue: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock, Queue: storage},
 		),
-		known: map[cache.ObjectName]*observed{},
+		websites: map[cache.ObjectName]*observed{},
 	}
 }
 
@@ -122,10 +122,10 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 func (p *Prober) Want(key cache.ObjectName, target Target, again bool) map[string]Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	website, found := p.known[key]
+	website, found := p.websites[key]
 	if !found {
 		website = &observed{prompt: rate.NewLimiter(rate.Every(promptPeriod), promptBurst)}
-		p.known[key] = website
+		p.websites[key] = website
 	}
 	if !found || website.forgotten {
 		website.target, website.results, website.forgotten, again = Target{}, map[string]Result{}, false, true
@@ -133,14 +133,14 @@ func (p *Prober) Want(key cache.ObjectName, target Target, again bool) map[strin
 	if again || !website.target.equal(target) {
 		hasNewHost := website.target.lacks(target.Hosts)
 		website.target = target
-		p.soon(key, website, hasNewHost)
+		p.enqueue(key, website, hasNewHost)
 	}
 	return maps.Clone(website.results)
 }
 
-// soon queues a Website, but not within minPeriod of its last probe unless it has a new host. The
+// enqueue queues a Website, but not within minPeriod of its last probe unless it has a new host. The
 // caller holds the lock.
-func (p *Prober) soon(key cache.ObjectName, website *observed, hasNewHost bool) {
+func (p *Prober) enqueue(key cache.ObjectName, website *observed, hasNewHost bool) {
 	now := p.clock.Now()
 	wait := minPeriod - now.Sub(website.begun)
 	if wait > 0 && hasNewHost && website.prompt.AllowN(now, 1) {
@@ -153,7 +153,7 @@ func (p *Prober) soon(key cache.ObjectName, website *observed, hasNewHost bool) 
 func (p *Prober) Forget(key cache.ObjectName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if website := p.known[key]; website != nil && !website.forgotten {
+	if website := p.websites[key]; website != nil && !website.forgotten {
 		website.forgotten, website.target, website.results = true, Target{}, nil
 		p.queue.AddAfter(key, website.remembered(p.clock.Now()))
 	}
@@ -183,7 +183,7 @@ func (p *Prober) Run(ctx context.Context) {
 
 // begin returns a Website whose probe begins now, or nil. The caller holds the lock.
 func (p *Prober) begin(key cache.ObjectName) *observed {
-	website := p.known[key]
+	website := p.websites[key]
 	if website == nil {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (p *Prober) begin(key cache.ObjectName) *observed {
 	if rest := website.remembered(now); rest > 0 {
 		p.queue.AddAfter(key, rest)
 	} else {
-		delete(p.known, key)
+		delete(p.websites, key)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (p *Prober) probe(ctx context.Context, key cache.ObjectName) {
 		return // What failed has failed for another reason.
 	}
 	p.mu.Lock()
-	current := p.known[key] == website && !website.forgotten && website.target.equal(target)
+	current := p.websites[key] == website && !website.forgotten && website.target.equal(target)
 	isNews := current && !maps.Equal(website.results, results)
 	if current {
 		website.results = results

@@ -199,8 +199,8 @@ func TestForgottenForGood(t *testing.T) {
 		g.after(time.Second)
 		g.Forget(shop)
 		g.after(time.Minute)
-		if len(g.known) > 0 {
-			t.Errorf("%d Websites are remembered", len(g.known))
+		if len(g.websites) > 0 {
+			t.Errorf("%d Websites are remembered", len(g.websites))
 		}
 	})
 }
