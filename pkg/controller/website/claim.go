@@ -27,7 +27,7 @@ type desiredChildren struct {
 
 // claim determines whether the Website may use its deployment name, and builds the desired children.
 // The Deployment stakes the claim: while it has another owner, nothing is written.
-func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren,
+func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (input *status.Input, desired desiredChildren,
 	p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepClaim)
 	defer func() { end(p) }()
@@ -37,21 +37,21 @@ func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found
 	if p != nil && p.Reason != v1beta1.WebsiteReasonNameTaken {
 		return nil, desired, p
 	}
-	found = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
+	input = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
 	if p != nil {
-		return found, desired, p
+		return input, desired, p
 	}
 	if older := r.olderClaimant(website); deployment == nil && older != nil &&
 		!r.children.ConfigMaps.HoldsAny(website) {
-		return found, desired, r.children.Deployments.Claimed(name, older)
+		return input, desired, r.children.Deployments.Claimed(name, older)
 	}
-	found.Pods = r.pods.of(website)
+	input.Pods = r.pods.of(website)
 	if deployment != nil {
-		found.Template = r.children.ConfigMaps.TemplateHash(deployment)
+		input.Template = r.children.ConfigMaps.TemplateHash(deployment)
 	}
 	desired, p = r.build(website, deployment)
 	desired.isNew = r.isFirstAttempt(website) && deployment == nil
-	return found, desired, p
+	return input, desired, p
 }
 
 // isFirstAttempt reports whether a Website has no status, and this process has not tried to create

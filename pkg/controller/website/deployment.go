@@ -17,19 +17,19 @@ import (
 
 // ensurePods applies the Deployment and the ConfigMaps of its pods. While the rollout is pending, the
 // pods stay as they are.
-func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desired desiredChildren) *problem.Problem {
-	website, isFormer := found.Website, workload.IsFormer(found.Deployment)
+func (r *reconciler) ensurePods(ctx context.Context, input *status.Input, desired desiredChildren) *problem.Problem {
+	website, isFormer := input.Website, workload.IsFormer(input.Deployment)
 	switch {
-	case found.RolloutPending && isFormer:
+	case input.RolloutPending && isFormer:
 		return nil
-	case !found.RolloutPending:
+	case !input.RolloutPending:
 		// The configuration is written before the pods, which would otherwise wait for it. If another
 		// object has its name, the pods are not started.
 		if p := r.ensureConfigMap(ctx, website, desired); p != nil {
 			return p
 		}
 		if isFormer {
-			if p := r.takeover.Prepare(ctx, found); p != nil {
+			if p := r.takeover.Prepare(ctx, input); p != nil {
 				return p
 			}
 		}
@@ -42,7 +42,7 @@ func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desire
 		return p
 	}
 	var p *problem.Problem
-	found.Deployment, p = r.ensureDeployment(ctx, found, desired)
+	input.Deployment, p = r.ensureDeployment(ctx, input, desired)
 	return p
 }
 
@@ -114,35 +114,35 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	return p
 }
 
-func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input,
+func (r *reconciler) ensureDeployment(ctx context.Context, input *status.Input,
 	desired desiredChildren) (deployment *cached.Deployment, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepDeployment)
 	defer func() { end(p) }()
 
-	if found.Deployment != nil {
+	if input.Deployment != nil {
 		// The Deployment controller still updates its status, but no longer replaces its pods: the
 		// status does not show that these are outdated.
-		if p := r.children.Deployments.BeingDeleted(found.Deployment); p != nil {
-			return found.Deployment, p
+		if p := r.children.Deployments.BeingDeleted(input.Deployment); p != nil {
+			return input.Deployment, p
 		}
 	}
 	apply := r.children.Deployments.Apply
-	if found.RolloutPending {
+	if input.RolloutPending {
 		apply = r.children.Deployments.ApplyRest
 	}
-	deployment, done, p := apply(ctx, found.Website, found.Deployment, desired.deployment)
+	deployment, done, p := apply(ctx, input.Website, input.Deployment, desired.deployment)
 	metrics.RecordChildWrite(r.children.Deployments, done)
-	r.events.ChildWritten(found.Website, deployment, r.children.Deployments, done)
+	r.events.ChildWritten(input.Website, deployment, r.children.Deployments, done)
 	return deployment, p
 }
 
 // collectConfigMaps removes the configurations that no pod needs any more.
-func (r *reconciler) collectConfigMaps(ctx context.Context, found *status.Input,
+func (r *reconciler) collectConfigMaps(ctx context.Context, input *status.Input,
 	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
 	defer func() { end(p) }()
 
-	done, p := r.children.ConfigMaps.Collect(ctx, found.Website, found.Deployment, desired.configMap)
+	done, p := r.children.ConfigMaps.Collect(ctx, input.Website, input.Deployment, desired.configMap)
 	for _, operation := range done {
 		metrics.RecordChildWrite(r.children.ConfigMaps, operation)
 	}

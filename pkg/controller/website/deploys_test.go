@@ -223,7 +223,7 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 		website.Status.History = []v1beta1.WebsiteRelease{{Commit: commitA}}
 	})
 	f := newFixture(t, website)
-	found := &status.Input{
+	input := &status.Input{
 		Website: website, Now: testNow,
 		Deployment: &cached.Deployment{
 			Replicas: *website.Spec.Replicas,
@@ -234,14 +234,14 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 		},
 	}
 	isSettled := func() bool {
-		f.controller.reconciler.memory.observe(website).Recall(found)
-		return !found.Origin.SpecChanged
+		f.controller.reconciler.memory.observe(website).Recall(input)
+		return !input.Origin.SpecChanged
 	}
-	f.controller.reconciler.prepareDeploys(found, []*problem.Problem{problem.Classify(errBroken)})
+	f.controller.reconciler.prepareDeploys(input, []*problem.Problem{problem.Classify(errBroken)})
 	if isSettled() {
 		t.Error("the pods serve a spec that could not be written")
 	}
-	f.controller.reconciler.prepareDeploys(found, nil)
+	f.controller.reconciler.prepareDeploys(input, nil)
 	if !isSettled() {
 		t.Error("the pods do not serve what was written")
 	}

@@ -45,7 +45,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			}
 			h.queue.EnqueueAs(cache.MetaObjectToName(object), queue.ChangedIf(!initial))
 			if website, ok := object.(*v1beta1.Website); ok {
-				h.see(website)
+				h.recordChange(website)
 				h.pods.want(website)
 				h.routes.EnqueueRivals(nil, website)
 			}
@@ -63,12 +63,12 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				status.IsSyncPending(website.Status.Sync) && !status.IsSyncPending(before.Status.Sync)
 			if website.Generation < before.Generation {
 				// The store was restored to an older state.
-				h.pods.unwant(cache.MetaObjectToName(before))
+				h.pods.forget(cache.MetaObjectToName(before))
 				h.memory.forget(cache.MetaObjectToName(before))
 			}
 			h.show(website)
 			// This comes before the reconciliation, because the pods need not wait for it.
-			h.see(website)
+			h.recordChange(website)
 			h.pods.want(website)
 			h.queue.EnqueueAs(cache.MetaObjectToName(website), queue.ChangedIf(isChange))
 			if before.UID != website.UID {
@@ -111,8 +111,8 @@ func (h *eventHandlers) show(object metav1.Object) {
 	}
 }
 
-// see records the change of a Website. Changes under another leader are in its status.
-func (h *eventHandlers) see(website *v1beta1.Website) {
+// recordChange records the change of a Website. Changes under another leader are in its status.
+func (h *eventHandlers) recordChange(website *v1beta1.Website) {
 	if h.queue.Running.Load() {
 		h.memory.observe(website)
 	}

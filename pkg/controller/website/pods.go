@@ -99,8 +99,8 @@ func (p *websitePods) want(website *v1beta1.Website) {
 	})
 }
 
-// unwant drops the desired state for the pods of a Website that is gone, or is being deleted.
-func (p *websitePods) unwant(website cache.ObjectName) {
+// forget drops the desired state for the pods of a Website that is gone, or is being deleted.
+func (p *websitePods) forget(website cache.ObjectName) {
 	if p.prober != nil {
 		p.prober.Want(website, nil)
 	}
@@ -108,18 +108,18 @@ func (p *websitePods) unwant(website cache.ObjectName) {
 
 // firstSeen returns the time of the first observation of the current commit at a ready pod of a
 // Website, or zero.
-func (p *websitePods) firstSeen(found *status.Input) time.Time {
-	for _, pod := range found.Pods {
+func (p *websitePods) firstSeen(input *status.Input) time.Time {
+	for _, pod := range input.Pods {
 		if pod.Ready && p.prober != nil {
-			return p.prober.FirstSeen(cache.MetaObjectToName(found.Website), pod.Commit)
+			return p.prober.FirstSeen(cache.MetaObjectToName(input.Website), pod.Commit)
 		}
 	}
 	return time.Time{}
 }
 
-// urgency returns the priority of a Website whose pods have changed: a client may wait for their
+// priority returns the priority of a Website whose pods have changed: a client may wait for their
 // commit.
-func (p *websitePods) urgency(key cache.ObjectName) queue.Priority {
+func (p *websitePods) priority(key cache.ObjectName) queue.Priority {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
 	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit &&
 		website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != 0))
@@ -151,7 +151,7 @@ func (p *websitePods) run(ctx context.Context) {
 	for {
 		select {
 		case key := <-p.prober.Changes():
-			p.queue.EnqueueAs(key, p.urgency(key))
+			p.queue.EnqueueAs(key, p.priority(key))
 		case <-done:
 			return
 		}

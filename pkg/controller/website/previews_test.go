@@ -48,10 +48,10 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 			observed.Branches.List = append(observed.Branches.List, workload.Branch{Name: branch, Commit: commitA})
 		}
 	}
-	found := &status.Input{Website: website, Probing: true, Now: now,
+	input := &status.Input{Website: website, Probing: true, Now: now,
 		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
-	p := f.controller.reconciler.reconcilePreviews(ctx, found)
-	computed := status.Compute(found)
+	p := f.controller.reconciler.reconcilePreviews(ctx, input)
+	computed := status.Compute(input)
 	current := f.website(testName).DeepCopy()
 	current.Status.Previews, current.Status.Conditions = computed.Previews, computed.Conditions
 	if err := f.websites.Tracker().Update(resourceOf(current), current, testNamespace); err != nil {

@@ -63,25 +63,25 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 
 	writing, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	found, desired, problems := r.reconcileChildren(writing, website)
+	input, desired, problems := r.reconcileChildren(writing, website)
 	problems = r.joinTaken(writing, website, problems)
-	routing := r.reconcileRoutes(writing, found)
-	previewing := r.reconcilePreviews(writing, found)
-	r.prepareDeploys(found, problems)
+	routing := r.reconcileRoutes(writing, input)
+	previewing := r.reconcilePreviews(writing, input)
+	r.prepareDeploys(input, problems)
 	reported := problems
 	if left := r.takeover.LeftBehind(website); left != nil {
 		reported = append(slices.Clone(problems), left)
-		if found != nil {
-			found.LeftBehind = left.Message
+		if input != nil {
+			input.LeftBehind = left.Message
 		}
 	}
 	r.events.Report(website, reported)
-	if p := r.statuses.report(ctx, found, problems); p != nil {
+	if p := r.statuses.report(ctx, input, problems); p != nil {
 		problems = append(problems, p)
 	}
 	if len(problems) == 0 {
 		// The site does not depend on it, so its problems are not reported.
-		if p := r.collectConfigMaps(ctx, found, desired); p != nil {
+		if p := r.collectConfigMaps(ctx, input, desired); p != nil {
 			problems = append(problems, p)
 		}
 	}
@@ -97,7 +97,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 func (r *reconciler) forget(key cache.ObjectName) {
 	r.memory.forget(key)
 	r.rollouts.Forget(key)
-	r.pods.unwant(key)
+	r.pods.forget(key)
 	r.routes.Forget(key)
 }
 
@@ -105,57 +105,57 @@ func (r *reconciler) forget(key cache.ObjectName) {
 // whether there is a Deployment. The desired children are only valid without problems.
 func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, desiredChildren,
 	[]*problem.Problem) {
-	found, desired, p := r.claim(ctx, website)
-	defer func() { r.rollouts.End(website, found) }()
+	input, desired, p := r.claim(ctx, website)
+	defer func() { r.rollouts.End(website, input) }()
 	if p == nil {
-		p = r.takeover.KeepFormerPods(ctx, found)
+		p = r.takeover.KeepFormerPods(ctx, input)
 	}
-	if p == nil && found.Deployment != nil {
-		r.takeover.KeepReadySeconds(found, desired.deployment)
-		p = r.rollouts.Hold(r.children.Deployments, found, desired.deployment)
+	if p == nil && input.Deployment != nil {
+		r.takeover.KeepReadySeconds(input, desired.deployment)
+		p = r.rollouts.Hold(r.children.Deployments, input, desired.deployment)
 	}
 	if p != nil {
-		return found, desired, []*problem.Problem{p}
+		return input, desired, []*problem.Problem{p}
 	}
 	var problems []*problem.Problem
 
-	if p := r.ensurePods(ctx, found, desired); p != nil {
+	if p := r.ensurePods(ctx, input, desired); p != nil {
 		problems = append(problems, p)
 	}
-	if found.Deployment == nil {
-		return found, desired, problems
+	if input.Deployment == nil {
+		return input, desired, problems
 	}
-	found.PodSelector = workload.ServingPodSelector(website, found.Deployment, r.takeover.ServingPods(found))
+	input.PodSelector = workload.ServingPodSelector(website, input.Deployment, r.takeover.ServingPods(input))
 
 	// A Service without pods is useless, but a missing one in front of pods is recreated despite
 	// other problems.
-	if found.Service, p = r.ensureService(ctx, found, desired); p != nil {
-		found.ServiceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
-		found.ServiceMissing = !r.children.Services.Holds(website, resources.ServiceName(website))
+	if input.Service, p = r.ensureService(ctx, input, desired); p != nil {
+		input.ServiceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
+		input.ServiceMissing = !r.children.Services.Holds(website, resources.ServiceName(website))
 		problems = append(problems, p)
 	}
-	if p := r.ensurePodDisruptionBudget(ctx, found, desired); p != nil {
+	if p := r.ensurePodDisruptionBudget(ctx, input, desired); p != nil {
 		problems = append(problems, p)
 	}
-	return found, desired, problems
+	return input, desired, problems
 }
 
-func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (p *problem.Problem) {
-	if found == nil || !r.routes.Concern(found.Website) {
+func (r *reconciler) reconcileRoutes(ctx context.Context, input *status.Input) (p *problem.Problem) {
+	if input == nil || !r.routes.Concern(input.Website) {
 		return nil
 	}
 	ctx, end := r.tracer.startStep(ctx, stepRoutes)
 	defer func() { end(p) }()
-	return r.routes.Reconcile(ctx, found, &r.memory.of(found.Website).handover)
+	return r.routes.Reconcile(ctx, input, &r.memory.of(input.Website).handover)
 }
 
-func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input) (p *problem.Problem) {
-	if found == nil || !r.previews.Concern(found.Website) {
+func (r *reconciler) reconcilePreviews(ctx context.Context, input *status.Input) (p *problem.Problem) {
+	if input == nil || !r.previews.Concern(input.Website) {
 		return nil
 	}
 	ctx, end := r.tracer.startStep(ctx, stepPreviews)
 	defer func() { end(p) }()
-	return r.previews.Reconcile(ctx, found, &r.memory.of(found.Website).previewsTooOld)
+	return r.previews.Reconcile(ctx, input, &r.memory.of(input.Website).previewsTooOld)
 }
 
 // joinTaken merges the problems of all children whose names are taken into one. The first of them
@@ -192,23 +192,23 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 // prepareDeploys adds the remembered state to the observed state of a Website, sets the desired state
 // of its pods, and queues it for the start of its next request to sync. With problems, the pods may
 // still have an earlier spec.
-func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Problem) {
-	if found == nil {
+func (r *reconciler) prepareDeploys(input *status.Input, problems []*problem.Problem) {
+	if input == nil {
 		return
 	}
-	website := found.Website
+	website := input.Website
 	deploys := r.memory.observe(website)
-	deploys.Recall(found)
-	found.Origin.SeenTime = r.pods.firstSeen(found)
-	if isReported := len(website.Status.History) > 0 &&
-		website.Status.History[0].Commit == website.Status.Commit; isReported && len(problems) == 0 && status.Settled(found) {
-		deploys.Settle(website.Generation)
+	deploys.Recall(input)
+	input.Origin.SeenTime = r.pods.firstSeen(input)
+	isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit
+	if isReported && len(problems) == 0 && status.ServesSpec(input) {
+		deploys.Served(website.Generation)
 	}
 	r.pods.want(website)
 	if status.IsSyncPending(website.Status.Sync) {
-		// The delay counts from found.Now, when the request could not start: by now it may, and no
+		// The delay counts from input.Now, when the request could not start: by now it may, and no
 		// event would follow.
-		if wait := deploys.UntilStart(found.Now); wait > 0 {
+		if wait := deploys.UntilStart(input.Now); wait > 0 {
 			r.statuses.queue.AddAfter(cache.MetaObjectToName(website), wait)
 		}
 	}

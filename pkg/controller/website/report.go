@@ -55,22 +55,22 @@ func newStatusReporter(client websiteclient.WebsitesGetter, written cache.Mutati
 	}
 }
 
-// report is the last step of a reconciliation. found is the observed state, or nil when it is unknown
+// report is the last step of a reconciliation. input is the observed state, or nil when it is unknown
 // whether there is a Deployment.
-func (r *statusReporter) report(ctx context.Context, found *status.Input,
+func (r *statusReporter) report(ctx context.Context, input *status.Input,
 	problems []*problem.Problem) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepStatus)
 	defer func() { end(p) }()
 
-	if found == nil {
+	if input == nil {
 		return nil // A status would be a guess.
 	}
-	key := cache.MetaObjectToName(found.Website)
+	key := cache.MetaObjectToName(input.Website)
 	reported, known := reportable(problems, r.queue.NumRequeues(key))
 	if !known {
 		return nil
 	}
-	in := *found
+	in := *input
 	in.Problem = reported
 	computed := status.Compute(&in)
 	if wait := status.Recheck(&in, &computed); wait > 0 {

@@ -226,10 +226,10 @@ func TestHostsDeadlineIsReported(t *testing.T) {
 	}
 	report := func(f *fixture) string {
 		t.Helper()
-		found := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &cached.Deployment{
+		input := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &cached.Deployment{
 			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
 		}, Routing: &status.Routing{Obstacle: &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "x"}}}
-		if p := f.controller.reconciler.statuses.report(t.Context(), found, nil); p != nil {
+		if p := f.controller.reconciler.statuses.report(t.Context(), input, nil); p != nil {
 			t.Fatal(p)
 		}
 		for _, kind := range []string{v1beta1.WebsiteReconciling, v1beta1.WebsiteStalled} {

@@ -25,19 +25,19 @@ const (
 	portRetry = 100 * time.Millisecond
 )
 
-func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
+func (r *reconciler) ensureService(ctx context.Context, input *status.Input,
 	desired desiredChildren) (service *cached.Service, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepService)
 	defer func() { end(p) }()
 
-	services, website := r.children.Services, found.Website
+	services, website := r.children.Services, input.Website
 	current, p := findChild(ctx, services, website, desired, resources.ServiceName(website))
 	if p != nil {
 		return nil, p
 	}
 	if port := resources.NodePortToRestore(website); current != nil || port == 0 {
 		r.memory.of(website).portRefused = time.Time{}
-	} else if current, p = r.restoreService(ctx, found, port); p != nil {
+	} else if current, p = r.restoreService(ctx, input, port); p != nil {
 		return nil, p
 	}
 	if current != nil {
@@ -47,7 +47,7 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
 		}
 	}
 	service, done, p := services.Apply(ctx, website, current,
-		workload.Service(website, found.Deployment, current, found.PodSelector))
+		workload.Service(website, input.Deployment, current, input.PodSelector))
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
@@ -61,12 +61,12 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input,
 
 // ensurePodDisruptionBudget applies the PodDisruptionBudget of a Website with several pods, and
 // deletes it from a Website with a single one.
-func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *status.Input,
+func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, input *status.Input,
 	desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
 	defer func() { end(p) }()
 
-	budgets, website := r.children.PodDisruptionBudgets, found.Website
+	budgets, website := r.children.PodDisruptionBudgets, input.Website
 	name := resources.PodDisruptionBudgetName(website)
 	if !resources.WantsPodDisruptionBudget(website) {
 		done, p := budgets.Delete(ctx, website, name)
@@ -78,7 +78,7 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 		return p
 	}
 	budget, done, p := budgets.Apply(ctx, website, current,
-		workload.PodDisruptionBudget(website, found.Deployment, current, found.PodSelector))
+		workload.PodDisruptionBudget(website, input.Deployment, current, input.PodSelector))
 	metrics.RecordChildWrite(budgets, done)
 	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {
@@ -90,12 +90,12 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 // restoreService creates the Service with its former node port, or with any if that port is taken.
 // The next apply leaves the port out and so gives up its ownership: the API server keeps the value,
 // and other clients may change it.
-func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*cached.Service,
+func (r *reconciler) restoreService(ctx context.Context, input *status.Input, port int32) (*cached.Service,
 	*problem.Problem) {
 	build := func() *corev1ac.ServiceApplyConfiguration {
-		return workload.Service(found.Website, found.Deployment, nil, found.PodSelector)
+		return workload.Service(input.Website, input.Deployment, nil, input.PodSelector)
 	}
-	services, website := r.children.Services, found.Website
+	services, website := r.children.Services, input.Website
 	service, done, p := services.Apply(ctx, website, nil, resources.WithNodePort(build(), port))
 	isTaken := p != nil && p.Reason == v1beta1.WebsiteReasonNodePortTaken
 	if isTaken && r.waitForPort(website) {

@@ -74,13 +74,13 @@ func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
 		})
 		f.syncCaches()
 		f.forgetHistory()
-		found := &status.Input{Website: newWebsite(), Deployment: cached.OfDeployment(f.deployment())}
-		if p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(), found); p != nil {
+		input := &status.Input{Website: newWebsite(), Deployment: cached.OfDeployment(f.deployment())}
+		if p := f.controller.reconciler.takeover.KeepFormerPods(t.Context(), input); p != nil {
 			t.Errorf("a Service that leads to revision %q: %+v", revision, p)
 		}
-		if len(found.FormerPods) != want || len(f.writes()) > 0 {
+		if len(input.FormerPods) != want || len(f.writes()) > 0 {
 			t.Errorf("a Service that leads to revision %q: %d former pods, want %d; writes %v, want none",
-				revision, len(found.FormerPods), want, f.writes())
+				revision, len(input.FormerPods), want, f.writes())
 		}
 	}
 }

@@ -26,10 +26,10 @@ const (
 // starts from the status: without the time of the request, a release is reported without a delay.
 type Memory struct {
 	mu sync.Mutex
-	// settled is the last generation that all pods are known to have served. changed is the time of
+	// served is the last generation that all pods are known to have served. changed is the time of
 	// the first observation of the current generation, or zero.
-	generation, settled int64
-	changed             time.Time
+	generation, served int64
+	changed            time.Time
 	// requested is the ID of the last request to sync, first observed at requestedTime.
 	requested     int64
 	requestedTime time.Time
@@ -48,12 +48,12 @@ type Memory struct {
 
 // New returns the memory of a Website from its status.
 func New(website *v1beta1.Website) *Memory {
-	m := &Memory{generation: website.Generation, settled: website.Status.ObservedGeneration}
+	m := &Memory{generation: website.Generation, served: website.Status.ObservedGeneration}
 	if sync := website.Status.Sync; sync != nil {
 		m.requested, m.requestedTime = sync.LastRequest.ID, sync.LastRequest.Time.Time
 	}
 	if synced := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteSynced); synced != nil {
-		m.settled = synced.ObservedGeneration
+		m.served = synced.ObservedGeneration
 	}
 	return m
 }
@@ -119,24 +119,24 @@ func (m *Memory) CompletedSync(website *v1beta1.Website) time.Time {
 }
 
 // Recall adds the remembered causes and times to the observed state of the Website.
-func (m *Memory) Recall(found *status.Input) {
+func (m *Memory) Recall(input *status.Input) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found.SyncRequest.MayStart = UntilToken(m.starts, found.Now) == 0
-	if status.RunningSync(found.Website.Status.Sync) != 0 {
-		found.SyncRequest.Token, found.SyncRequest.Begun, found.SyncRequest.Observed = m.token, m.begun, m.observed
+	input.SyncRequest.MayStart = UntilToken(m.starts, input.Now) == 0
+	if status.RunningSync(input.Website.Status.Sync) != 0 {
+		input.SyncRequest.Token, input.SyncRequest.Begun, input.SyncRequest.Observed = m.token, m.begun, m.observed
 	}
-	found.Origin.SpecChanged = m.settled < found.Website.Generation
-	if found.Origin.SpecChanged {
-		found.Origin.SpecChangedTime = m.changed
+	input.Origin.SpecChanged = m.served < input.Website.Generation
+	if input.Origin.SpecChanged {
+		input.Origin.SpecChangedTime = m.changed
 	}
 }
 
-// Settle records that all pods serve a generation of the spec.
-func (m *Memory) Settle(generation int64) {
+// Served records that all pods serve a generation of the spec.
+func (m *Memory) Served(generation int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.settled = max(m.settled, generation)
+	m.served = max(m.served, generation)
 }
 
 // Started records that a request to sync has been started.

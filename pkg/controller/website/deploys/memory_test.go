@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 	if in := recall(website); !in.Origin.SpecChanged || !in.Origin.SpecChangedTime.IsZero() {
 		t.Errorf("a spec that has changed before: %+v", in.Origin)
 	}
-	m.Settle(website.Generation)
+	m.Served(website.Generation)
 	if in := recall(website); in.Origin.SpecChanged {
 		t.Errorf("a spec that all pods serve: %+v", in.Origin)
 	}

@@ -43,11 +43,11 @@ func (r *Previews) Concern(website *v1beta1.Website) bool {
 }
 
 // Reconcile creates a Website for each branch that matches spec.previews, and records the result in
-// found. Its problems are reported by the condition PreviewsReady: the site does not depend on it.
+// input. Its problems are reported by the condition PreviewsReady: the site does not depend on it.
 // tooOld is from the last selection, and is kept for the next reconciliation.
-func (r *Previews) Reconcile(ctx context.Context, found *status.Input,
+func (r *Previews) Reconcile(ctx context.Context, input *status.Input,
 	tooOld *map[string]time.Time) (p *problem.Problem) {
-	website, held := found.Website, r.held(found.Website)
+	website, held := input.Website, r.held(input.Website)
 	if !resources.WantsPreviews(website) {
 		for _, preview := range held {
 			p = cmp.Or(p, r.delete(ctx, website, preview, "spec.previews is not set"))
@@ -55,34 +55,34 @@ func (r *Previews) Reconcile(ctx context.Context, found *status.Input,
 		return p.RetriedApart()
 	}
 	if resources.IsSuspended(website) {
-		found.Previews = &status.Previews{Suspended: true, Reported: website.Status.Previews}
+		input.Previews = &status.Previews{Suspended: true, Reported: website.Status.Previews}
 		return nil
 	}
-	in := &input{Website: website, TooOld: *tooOld, Now: found.Now}
+	in := &branchState{Website: website, TooOld: *tooOld, Now: input.Now}
 	for _, preview := range held {
 		if branch := branchOf(website, preview); branch != "" {
 			in.Held = append(in.Held, branch)
 		}
 	}
 	var failure git.Reason
-	in.Listed, failure = current(found.Pods, resources.BranchesID(website), found.Now)
+	in.Listed, failure = current(input.Pods, resources.BranchesID(website), input.Now)
 	selected := newSelection(in)
 	*tooOld = selected.TooOld
-	found.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted,
+	input.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted,
 		Next: selected.Next}
 
 	p = r.deleteOthers(ctx, in, selected, held)
 	missing, notEnsured := r.ensureAll(ctx, website, selected)
 	p = cmp.Or(p, notEnsured)
-	found.Previews.Reported = slices.DeleteFunc(selected.Reported, func(entry v1beta1.WebsitePreviewStatus) bool {
+	input.Previews.Reported = slices.DeleteFunc(selected.Reported, func(entry v1beta1.WebsitePreviewStatus) bool {
 		return slices.Contains(missing, entry.WebsiteName)
 	})
 	if p == nil {
 		return nil
 	}
-	found.Previews.Problem = p
+	input.Previews.Problem = p
 	if r.queue.NumRequeuesApart(cache.MetaObjectToName(website)) >= problem.Persistent {
-		found.Previews.Problem = p.Lasting()
+		input.Previews.Problem = p.Lasting()
 	}
 	return p.RetriedApart()
 }
@@ -110,7 +110,7 @@ func branchOf(website, preview *v1beta1.Website) string {
 }
 
 // deleteOthers removes the previews of branches that are not selected.
-func (r *Previews) deleteOthers(ctx context.Context, in *input, selected *selection,
+func (r *Previews) deleteOthers(ctx context.Context, in *branchState, selected *selection,
 	held []*v1beta1.Website) (p *problem.Problem) {
 	wanted := map[string]bool{}
 	for _, branch := range selected.Branches {

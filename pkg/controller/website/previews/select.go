@@ -24,8 +24,8 @@ const (
 	confirmation = time.Minute
 )
 
-// input is the input of the selection.
-type input struct {
+// branchState is the input of a selection.
+type branchState struct {
 	// Website has spec.previews, and in its status the last report.
 	Website *v1beta1.Website
 	// Held are the branches that have a preview.
@@ -55,7 +55,7 @@ type selection struct {
 
 // newSelection selects the branches. Branches of unknown state are kept, and do not get too old. A
 // selected branch stays selected.
-func newSelection(in *input) *selection {
+func newSelection(in *branchState) *selection {
 	s := &selection{TooOld: map[string]time.Time{}}
 	own := ownBranch(in)
 	var kept, added, old []v1beta1.WebsitePreviewStatus
@@ -99,7 +99,7 @@ func newSelection(in *input) *selection {
 
 // awaits reports whether a branch with a preview has to stay too old for some time before the preview
 // is removed.
-func (s *selection) awaits(in *input, branch string) bool {
+func (s *selection) awaits(in *branchState, branch string) bool {
 	since, known := in.TooOld[branch]
 	if !known {
 		since = in.Now
@@ -118,7 +118,7 @@ func (s *selection) due(in time.Duration) {
 }
 
 // ownBranch returns the branch that the Website itself follows, or "".
-func ownBranch(in *input) string {
+func ownBranch(in *branchState) string {
 	const prefix = "refs/heads/"
 	ref := resources.Git(in.Website).Ref
 	switch {
@@ -134,7 +134,7 @@ func ownBranch(in *input) string {
 }
 
 // candidates returns all listed, reported and held branches, sorted by name.
-func (in *input) candidates() []string {
+func (in *branchState) candidates() []string {
 	names := slices.Clone(in.Held)
 	for _, entry := range in.Website.Status.Previews {
 		names = append(names, entry.Branch)
@@ -158,7 +158,7 @@ const (
 )
 
 // find returns whether a branch is in the repository, with its last commit.
-func (in *input) find(branch string) (presence, string) {
+func (in *branchState) find(branch string) (presence, string) {
 	if in.Listed == nil {
 		return unknown, ""
 	}
@@ -172,7 +172,7 @@ func (in *input) find(branch string) (presence, string) {
 }
 
 // observed returns the status entry of a branch. Its last commit may be unknown.
-func (in *input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
+func (in *branchState) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
 	entry := v1beta1.WebsitePreviewStatus{Branch: branch}
 	for _, before := range in.Website.Status.Previews {
 		if before.Branch == branch {
@@ -186,7 +186,7 @@ func (in *input) observed(branch, commit string) v1beta1.WebsitePreviewStatus {
 }
 
 // left returns the time until a branch is too old. It reports false if it never is.
-func (in *input) left(entry *v1beta1.WebsitePreviewStatus) (time.Duration, bool) {
+func (in *branchState) left(entry *v1beta1.WebsitePreviewStatus) (time.Duration, bool) {
 	ttl := in.Website.Spec.Previews.TTLSeconds
 	if ttl == nil || entry.LastCommitTime.IsZero() {
 		return 0, false

@@ -24,8 +24,8 @@ var (
 	commitB = strings.Repeat("b", 40)
 )
 
-func newInput(tweaks ...func(*input)) *input {
-	in := &input{Now: now, Website: &v1beta1.Website{
+func newInput(tweaks ...func(*branchState)) *branchState {
+	in := &branchState{Now: now, Website: &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: v1beta1.WebsiteSpec{
 			Source:   v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Ref: &v1beta1.GitReference{Branch: "main"}}},
@@ -46,29 +46,31 @@ func list(names ...string) *workload.Branches {
 	return branches
 }
 
-func listing(names ...string) func(*input) { return func(in *input) { in.Listed = list(names...) } }
-
-func listingFirst(names ...string) func(*input) {
-	return func(in *input) { in.Listed = list(names...); in.Listed.More = true }
+func listing(names ...string) func(*branchState) {
+	return func(in *branchState) { in.Listed = list(names...) }
 }
 
-func holding(names ...string) func(*input) { return func(in *input) { in.Held = names } }
-
-func withTTL(ttl time.Duration) func(*input) {
-	return func(in *input) { in.Website.Spec.Previews.TTLSeconds = ptr.To(int32(ttl.Seconds())) }
+func listingFirst(names ...string) func(*branchState) {
+	return func(in *branchState) { in.Listed = list(names...); in.Listed.More = true }
 }
 
-func withPatterns(patterns ...string) func(*input) {
-	return func(in *input) { in.Website.Spec.Previews.Branches = patterns }
+func holding(names ...string) func(*branchState) { return func(in *branchState) { in.Held = names } }
+
+func withTTL(ttl time.Duration) func(*branchState) {
+	return func(in *branchState) { in.Website.Spec.Previews.TTLSeconds = ptr.To(int32(ttl.Seconds())) }
 }
 
-func following(ref *v1beta1.GitReference) func(*input) {
-	return func(in *input) { in.Website.Spec.Source.Git.Ref = ref }
+func withPatterns(patterns ...string) func(*branchState) {
+	return func(in *branchState) { in.Website.Spec.Previews.Branches = patterns }
+}
+
+func following(ref *v1beta1.GitReference) func(*branchState) {
+	return func(in *branchState) { in.Website.Spec.Source.Git.Ref = ref }
 }
 
 // reported adds a branch, with commitA, to the last report.
-func reported(branch, website string, age time.Duration) func(*input) {
-	return func(in *input) {
+func reported(branch, website string, age time.Duration) func(*branchState) {
+	return func(in *branchState) {
 		in.Website.Status.Previews = append(in.Website.Status.Previews, v1beta1.WebsitePreviewStatus{
 			Branch: branch, WebsiteName: website, Commit: commitA, LastCommitTime: metav1.NewTime(now.Add(-age)),
 		})
@@ -76,8 +78,8 @@ func reported(branch, website string, age time.Duration) func(*input) {
 }
 
 // tooOldFor marks branches as too old since some time ago.
-func tooOldFor(ago time.Duration, names ...string) func(*input) {
-	return func(in *input) {
+func tooOldFor(ago time.Duration, names ...string) func(*branchState) {
+	return func(in *branchState) {
 		in.TooOld = map[string]time.Time{}
 		for _, name := range names {
 			in.TooOld[name] = now.Add(-ago)
@@ -87,53 +89,56 @@ func tooOldFor(ago time.Duration, names ...string) func(*input) {
 
 func TestNewSelection(t *testing.T) {
 	for name, test := range map[string]struct {
-		tweaks      []func(*input)
+		tweaks      []func(*branchState)
 		want        string
 		wantOmitted int
 		wantOld     string
 	}{
-		"those that match": {[]func(*input){withPatterns("a*", "c"), listing("a", "ab", "b", "c")},
+		"those that match": {[]func(*branchState){withPatterns("a*", "c"), listing("a", "ab", "b", "c")},
 			"a ab c", 0, ""},
-		"not the own branch": {[]func(*input){listing("a", "main")}, "a", 0, ""},
-		"not that of a full name": {[]func(*input){following(&v1beta1.GitReference{Name: "refs/heads/a"}),
+		"not the own branch": {[]func(*branchState){listing("a", "main")}, "a", 0, ""},
+		"not that of a full name": {[]func(*branchState){following(&v1beta1.GitReference{Name: "refs/heads/a"}),
 			listing("a", "main")}, "main", 0, ""},
 		"not that of HEAD": {
-			[]func(*input){following(nil), func(in *input) { in.Listed = list("a", "main"); in.Listed.Head = "main" }}, "a", 0,
+			[]func(*branchState){following(nil), listing("a", "main"), func(in *branchState) { in.Listed.Head = "main" }},
+			"a", 0,
 			"",
 		},
-		"all, next to a tag": {[]func(*input){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")},
+		"all, next to a tag": {[]func(*branchState){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")},
 			"a main", 0, ""},
-		"the first by name":           {[]func(*input){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
-		"those that have one keep it": {[]func(*input){holding("e", "d"), listing("a", "b", "c", "d", "e")}, "a d e", 2, ""},
-		"fewer than have one": {[]func(*input){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")},
+		"the first by name": {[]func(*branchState){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
+		"those that have one keep it": {[]func(*branchState){holding("e", "d"), listing("a", "b", "c", "d", "e")},
+			"a d e", 2, ""},
+		"fewer than have one": {[]func(*branchState){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")},
 			"a b c", 1, ""},
-		"one is gone": {[]func(*input){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0,
+		"one is gone": {[]func(*branchState){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0,
 			""},
-		"one does not match any more": {[]func(*input){holding("a", "b"), withPatterns("b"), listing("a", "b")}, "b", 0, ""},
-		"nothing is known": {[]func(*input){holding("a", "b"), withTTL(time.Hour),
+		"one does not match any more": {[]func(*branchState){holding("a", "b"), withPatterns("b"), listing("a", "b")},
+			"b", 0, ""},
+		"nothing is known": {[]func(*branchState){holding("a", "b"), withTTL(time.Hour),
 			reported("a", "shop-a", 2*time.Hour)}, "a b", 0, ""},
-		"nothing is known, no match": {[]func(*input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
-		"nothing is known of an old": {[]func(*input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
-		"beyond the end of the list": {[]func(*input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
+		"nothing is known, no match": {[]func(*branchState){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
+		"nothing is known of an old": {[]func(*branchState){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
+		"beyond the end of the list": {[]func(*branchState){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
 		"too old": {
-			[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
+			[]func(*branchState){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
 				reported("b", "shop-b", time.Hour-time.Second), listing("a", "b"), tooOldFor(confirmation, "a", "b")}, "b", 0, "a",
 		},
 		"too old since now": {
-			[]func(*input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
+			[]func(*branchState){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
 				reported("b", "shop-b", time.Hour), listing("a", "b"), tooOldFor(confirmation, "b")}, "a", 0, "b",
 		},
-		"too old for a moment": {[]func(*input){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
+		"too old for a moment": {[]func(*branchState){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour),
 			listing("a"), tooOldFor(confirmation-1, "a")}, "a", 0, ""},
-		"still too old": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "",
+		"still too old": {[]func(*branchState){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "",
 			0, "a"},
-		"too old, and gone": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b",
+		"too old, and gone": {[]func(*branchState){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b",
 			0, ""},
-		"too old, but not any more": {[]func(*input){withTTL(2 * time.Hour), reported("a", "", time.Hour),
+		"too old, but not any more": {[]func(*branchState){withTTL(2 * time.Hour), reported("a", "", time.Hour),
 			listing("a")}, "a", 0, ""},
-		"too old, with another commit": {[]func(*input){withTTL(time.Hour), reported("a", "", time.Hour),
-			func(in *input) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
-		"no branch": {[]func(*input){holding("a"), listing()}, "", 0, ""},
+		"too old, with another commit": {[]func(*branchState){withTTL(time.Hour), reported("a", "", time.Hour),
+			func(in *branchState) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
+		"no branch": {[]func(*branchState){holding("a"), listing()}, "", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)
@@ -215,7 +220,7 @@ func TestClockIsAhead(t *testing.T) {
 
 // TestReportIsBounded: the list in the status has a maximum length.
 func TestReportIsBounded(t *testing.T) {
-	in := newInput(withTTL(time.Hour), func(in *input) { in.Listed = list() })
+	in := newInput(withTTL(time.Hour), func(in *branchState) { in.Listed = list() })
 	for i := range 2 * maxReported {
 		branch := fmt.Sprintf("b%03d", i)
 		in.Listed.List = append(in.Listed.List, workload.Branch{Name: branch, Commit: commitA})

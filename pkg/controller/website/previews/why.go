@@ -7,7 +7,7 @@ import (
 )
 
 // why returns the reason, for an event, why a branch is not selected. The branch may be unknown.
-func why(in *input, branch string) string {
+func why(in *branchState, branch string) string {
 	presence, commit := in.find(branch)
 	entry := in.observed(branch, commit)
 	left, ages := in.left(&entry)

@@ -17,9 +17,9 @@ import (
 // Hold keeps the pod template of an existing Deployment while too many others are rolling out, unless
 // it changes because of the Website itself. All other children and fields are written.
 func (l *Limit) Hold(
-	deployments *children.Deployments, found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration,
+	deployments *children.Deployments, input *status.Input, desired *appsv1ac.DeploymentApplyConfiguration,
 ) *problem.Problem {
-	deployment, website := found.Deployment, found.Website
+	deployment, website := input.Deployment, input.Website
 	applied, p := deployments.Applied(deployment)
 	if p != nil {
 		return p
@@ -40,7 +40,7 @@ func (l *Limit) Hold(
 	case l.Admit(website, after):
 		desired.WithAnnotations(map[string]string{cached.LimitedRolloutAnnotation: "true"})
 	default:
-		found.RolloutPending = true
+		input.RolloutPending = true
 		keepMark(desired, deployment)
 	}
 	return nil
@@ -53,14 +53,14 @@ func keepMark(desired *appsv1ac.DeploymentApplyConfiguration, deployment *cached
 	}
 }
 
-// End ends the part of a reconciliation that may begin a rollout. found is the observed state, or
+// End ends the part of a reconciliation that may begin a rollout. input is the observed state, or
 // nil.
-func (l *Limit) End(website *v1beta1.Website, found *status.Input) {
+func (l *Limit) End(website *v1beta1.Website, input *status.Input) {
 	switch {
-	case found == nil:
+	case input == nil:
 		l.Observe(website, false)
-	case !found.RolloutPending:
-		l.Observe(website, InProgress(found.Deployment))
+	case !input.RolloutPending:
+		l.Observe(website, InProgress(input.Deployment))
 	}
 }
 

@@ -36,38 +36,38 @@ func (r *Routes) Concern(website *v1beta1.Website) bool {
 	return r != nil && (hasRoutes(website) || r.holdsRoutes(website))
 }
 
-// Reconcile routes the hosts of a Website to its Service, and records the result in found. Its
+// Reconcile routes the hosts of a Website to its Service, and records the result in input. Its
 // problems are reported by the condition Routed: the site does not depend on it. handover is the time
 // since when the routes stay for another Website, or zero; it is kept for the next reconciliation.
-func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *time.Time) (p *problem.Problem) {
-	website := found.Website
+func (r *Routes) Reconcile(ctx context.Context, input *status.Input, handover *time.Time) (p *problem.Problem) {
+	website := input.Website
 	r.router.want()
 	state := r.router.current()
 	if len(website.Spec.Hosts) > 0 {
-		found.Routing = &status.Routing{Unknown: state.Unknown}
+		input.Routing = &status.Routing{Unknown: state.Unknown}
 	}
 	// The hosts in the status show a later reconciliation that there are routes to remove.
 	isWaiting := false
-	defer func() { found.RoutesRemain = p != nil || state.Unknown != "" || isWaiting }()
+	defer func() { input.RoutesRemain = p != nil || state.Unknown != "" || isWaiting }()
 	switch {
 	case state.Unknown != "":
 		return nil
-	case len(website.Spec.Hosts) > 0 && !r.hasService(found):
+	case len(website.Spec.Hosts) > 0 && !r.hasService(input):
 		// Routes to a Service of this name could lead to a Service of another owner.
-		found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten,
+		input.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten,
 			Message: "there is no Service to route to"}
 		return nil
 	}
 	held, taken := r.heldHosts(website)
 	if waits := r.handsOver(website, held, handover); waits != "" {
 		isWaiting = true
-		if found.Routing != nil {
-			found.Routing.Unknown = waits
+		if input.Routing != nil {
+			input.Routing.Unknown = waits
 		}
 		return nil
 	}
-	if found.Routing != nil {
-		found.Routing.Taken = taken
+	if input.Routing != nil {
+		input.Routing.Taken = taken
 	}
 	if len(held) == 0 {
 		r.prober.Forget(cache.MetaObjectToName(website))
@@ -75,32 +75,32 @@ func (r *Routes) Reconcile(ctx context.Context, found *status.Input, handover *t
 	}
 	way, isWay, missing := r.choose(website, state)
 	if !isWay {
-		found.Routing.Obstacle = missing
+		input.Routing.Obstacle = missing
 		r.prober.Forget(cache.MetaObjectToName(website))
 		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{obstructed: held, taken: taken})
 	}
-	return r.applyRoutes(ctx, found, way, held, missing)
+	return r.applyRoutes(ctx, input, way, held, missing)
 }
 
 // hasService reports whether there is a Service to route to. It need not be up to date.
-func (r *Routes) hasService(found *status.Input) bool {
-	return found.Service != nil ||
-		found.Deployment != nil && !found.ServiceTaken &&
-			r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
+func (r *Routes) hasService(input *status.Input) bool {
+	return input.Service != nil ||
+		input.Deployment != nil && !input.ServiceTaken &&
+			r.children.Services.Holds(input.Website, resources.ServiceName(input.Website))
 }
 
 // applyRoutes writes the children that route hosts in one way, and removes the others. missing is the
 // reason why a Gateway of the spec is not part of the way, or nil.
 func (r *Routes) applyRoutes(
-	ctx context.Context, found *status.Input, way way, held []string, missing *status.Obstacle,
+	ctx context.Context, input *status.Input, way way, held []string, missing *status.Obstacle,
 ) *problem.Problem {
-	website := found.Website
+	website := input.Website
 	secured, unrouted := way.secured(website, held, missing)
 	desired := way.build(website, secured)
 	written, p := r.writeRoutes(ctx, website, desired)
 	if p != nil {
 		if p.Reason != "" {
-			found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: p.Message}
+			input.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: p.Message}
 		}
 		return p.RetriedApart()
 	}
@@ -108,26 +108,26 @@ func (r *Routes) applyRoutes(
 	if obstacle == nil {
 		obstructed = slices.DeleteFunc(slices.Clone(held), func(host string) bool { return slices.Contains(secured, host) })
 	}
-	found.Routing.Obstacle = cmp.Or(unrouted, obstacle)
-	found.Routing.NoRedirect = way.noRedirect(website, secured)
-	found.Routing.UnusedCertificate = way.unusedCertificate(website, secured)
-	if isStarting(found) {
+	input.Routing.Obstacle = cmp.Or(unrouted, obstacle)
+	input.Routing.NoRedirect = way.noRedirect(website, secured)
+	input.Routing.UnusedCertificate = way.unusedCertificate(website, secured)
+	if isStarting(input) {
 		// A request now would fail, and delay the next one by the backoff.
-		found.Routing.Obstacle = cmp.Or(found.Routing.Obstacle, &status.Obstacle{
+		input.Routing.Obstacle = cmp.Or(input.Routing.Obstacle, &status.Obstacle{
 			Reason: v1beta1.WebsiteReasonRoutePending, Message: "waiting for a pod to become available", Pending: true,
 		})
 	} else {
 		key := cache.MetaObjectToName(website)
-		again := found.Website.Generation != found.Website.Status.ObservedGeneration
-		found.Routing.Results = r.prober.Want(key, way.target(website, secured, written), again)
+		again := input.Website.Generation != input.Website.Status.ObservedGeneration
+		input.Routing.Results = r.prober.Want(key, way.target(website, secured, written), again)
 	}
-	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: obstructed, taken: found.Routing.Taken})
+	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: obstructed, taken: input.Routing.Taken})
 }
 
 // isStarting reports whether no pod of a Website is available, and none of its hosts was routed before.
-func isStarting(found *status.Input) bool {
-	return (found.Deployment == nil || found.Deployment.Status.AvailableReplicas == 0) &&
-		!slices.ContainsFunc(found.Website.Status.Hosts, status.IsRouted)
+func isStarting(input *status.Input) bool {
+	return (input.Deployment == nil || input.Deployment.Status.AvailableReplicas == 0) &&
+		!slices.ContainsFunc(input.Website.Status.Hosts, status.IsRouted)
 }
 
 // writtenRoutes are the children of a Website that route its hosts.

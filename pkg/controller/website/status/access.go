@@ -7,10 +7,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// nobodyAdmitted returns a finding if pods reject every request, because the Secret with the users is
+// requestsRejected returns a finding if pods reject every request, because the Secret with the users is
 // missing or invalid. A missing one may be created later. Outdated pods say nothing about the Secret
 // of the spec.
-func nobodyAdmitted(in *Input) *finding {
+func requestsRejected(in *Input) *finding {
 	users := in.Website.Spec.Access.BasicAuth
 	if users == nil || !in.current() || in.Deployment.Status.UpdatedReplicas != in.Deployment.Status.Replicas {
 		return nil

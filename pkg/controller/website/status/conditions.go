@@ -67,7 +67,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, unlessServing(podProblem)},
 		{metav1.ConditionFalse, unlessServing(suspendedWithoutCommit)},
 		{metav1.ConditionFalse, unlessServing(overdue)},
-		{metav1.ConditionFalse, nobodyAdmitted},
+		{metav1.ConditionFalse, requestsRejected},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
 		{metav1.ConditionFalse, unlessServing(withLeftBehind(rolloutInProgress))},
 		{metav1.ConditionFalse, withLeftBehind(hostsUnready)},

@@ -142,8 +142,8 @@ func TestPinned(t *testing.T) {
 		tweaks []func(*Input)
 		status metav1.ConditionStatus
 		reason string
-		// settled is true if all pods serve the spec.
-		settled bool
+		// servesSpec is true if all pods serve the spec.
+		servesSpec bool
 	}{
 		"not pinned": {nil, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, true},
 		"not pinned any more": {[]func(*Input){toldPin(commitA), synced(commitB)}, metav1.ConditionTrue,
@@ -180,8 +180,8 @@ func TestPinned(t *testing.T) {
 						test.status, test.reason)
 				}
 			}
-			if got := Settled(in); got != test.settled {
-				t.Errorf("settled: %t", got)
+			if got := ServesSpec(in); got != test.servesSpec {
+				t.Errorf("ServesSpec() is %t", got)
 			}
 		})
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// Settled reports whether all ready pods serve the spec, once the Deployment is up to date.
-func Settled(in *Input) bool {
+// ServesSpec reports whether all ready pods serve the spec, once the Deployment is up to date.
+func ServesSpec(in *Input) bool {
 	commit, state := commitOf(in.Pods)
 	pin := resources.PinOf(in.Website)
 	if !in.rolledOut() || state != commitAgreed || requests.IsCommit(pin) && commit != pin {

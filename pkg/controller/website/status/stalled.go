@@ -56,7 +56,7 @@ func reconciling(in *Input) *finding {
 func obstacle(in *Input) *finding {
 	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem,
 		unlessServing(suspendedWithoutCommit),
-		unlessServing(overdue), nobodyAdmitted} {
+		unlessServing(overdue), requestsRejected} {
 		if found := find(in); found != nil {
 			return found
 		}

@@ -26,8 +26,8 @@ const quietPeriod = 5 * time.Minute
 // of a Deployment, so that the next apply replaces all of them at the same time. The pods stay as
 // they are. If another client writes the pod template again, the controller waits before it does the
 // same: otherwise two controllers would replace each other's pods all the time.
-func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Problem {
-	website, name := found.Website, found.Deployment.Name
+func (t *Takeover) Prepare(ctx context.Context, input *status.Input) *problem.Problem {
+	website, name := input.Website, input.Deployment.Name
 	client := t.kube.AppsV1().Deployments(website.Namespace)
 	deployment, err := client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Pr
 			fmt.Errorf("it has another owner now")))
 	}
 	managers, last := templateManagers(deployment)
-	if cached.WasApplied(deployment) && found.Now.Sub(last) < quietPeriod {
+	if cached.WasApplied(deployment) && input.Now.Sub(last) < quietPeriod {
 		return problem.ConflictingManager(string(deployment.UID),
 			"Deployment %q is written by another controller as well (field manager %q); stop that one, "+
 				"then the Deployment is taken over %v after its last write", name, sets.List(managers), quietPeriod)
@@ -53,7 +53,7 @@ func (t *Takeover) Prepare(ctx context.Context, found *status.Input) *problem.Pr
 			return problem.Classify(fmt.Errorf("migrating the managed fields of Deployment %q: %w", name, err))
 		}
 	}
-	found.Deployment = t.children.Deployments.Remember(deployment)
+	input.Deployment = t.children.Deployments.Remember(deployment)
 	return nil
 }
 

@@ -62,19 +62,19 @@ func New(
 }
 
 // ServingPods returns the ready pods that the Service should select.
-func (t *Takeover) ServingPods(found *status.Input) []*corev1.Pod {
-	ready := found.ReadyPods()
-	if !t.leadsToFormerPods(found.Website) {
+func (t *Takeover) ServingPods(input *status.Input) []*corev1.Pod {
+	ready := input.ReadyPods()
+	if !t.leadsToFormerPods(input.Website) {
 		return ready
 	}
 	for _, pod := range ready {
-		since := found.Now.Sub(workload.PodCondition(pod, corev1.PodReady).LastTransitionTime.Time)
+		since := input.Now.Sub(workload.PodCondition(pod, corev1.PodReady).LastTransitionTime.Time)
 		// The clock of the node is ahead.
 		if since < 0 || since >= serviceDelay {
-			found.ServiceWaits = 0
+			input.ServiceWaits = 0
 			return ready
 		}
-		found.ServiceWaits = serviceDelay - since
+		input.ServiceWaits = serviceDelay - since
 	}
 	return nil
 }
@@ -87,22 +87,22 @@ func (t *Takeover) leadsToFormerPods(website *v1beta1.Website) bool {
 
 // KeepFormerPods makes the Service send requests only to the pods of the original controller. The
 // replacements match its selector as well, but listen on another port.
-func (t *Takeover) KeepFormerPods(ctx context.Context, found *status.Input) *problem.Problem {
-	website, former := found.Website, workload.IsFormer(found.Deployment)
-	if found.Deployment == nil || !former && !t.leadsToFormerPods(website) || len(found.ReadyPods()) > 0 {
+func (t *Takeover) KeepFormerPods(ctx context.Context, input *status.Input) *problem.Problem {
+	website, former := input.Website, workload.IsFormer(input.Deployment)
+	if input.Deployment == nil || !former && !t.leadsToFormerPods(website) || len(input.ReadyPods()) > 0 {
 		return nil // The Service follows those that are ready.
 	}
-	pods, p := t.formerPods(ctx, found.Deployment)
+	pods, p := t.formerPods(ctx, input.Deployment)
 	if p != nil || len(pods) == 0 {
 		return p
 	}
-	found.FormerPods = pods
+	input.FormerPods = pods
 	if !former {
 		return nil // They are being replaced, and the Service leads to them until then.
 	}
 	revisions := workload.FormerRevisions(pods)
 	if len(revisions) > 1 {
-		return problem.BeingReplaced(found.Deployment.Name)
+		return problem.BeingReplaced(input.Deployment.Name)
 	}
 	services := t.children.Services
 	current, p := services.Find(ctx, website, resources.ServiceName(website))
@@ -161,9 +161,9 @@ func (t *Takeover) LeftBehind(website *v1beta1.Website) *problem.Problem {
 
 // KeepReadySeconds keeps the minReadySeconds of a Deployment that still has pods of the original
 // controller, or has just lost the last one.
-func (t *Takeover) KeepReadySeconds(found *status.Input, desired *appsv1ac.DeploymentApplyConfiguration) {
-	if workload.IsFormer(found.Deployment) ||
-		found.Deployment.MinReadySeconds == t.readySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut {
+func (t *Takeover) KeepReadySeconds(input *status.Input, desired *appsv1ac.DeploymentApplyConfiguration) {
+	if workload.IsFormer(input.Deployment) ||
+		input.Deployment.MinReadySeconds == t.readySeconds && !workload.AvailabilityOf(input.Deployment).RolledOut {
 		desired.Spec.WithMinReadySeconds(t.readySeconds)
 	}
 }
