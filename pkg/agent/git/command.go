@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -271,25 +270,4 @@ func (r *records) Write(data []byte) (int, error) {
 		}
 		r.rest, data = r.rest[:0], rest
 	}
-}
-
-// usage returns how many bytes the files of a directory have, with each file once however many names it has.
-func usage(dir string) (size int64, err error) {
-	seen := map[uint64]bool{}
-	err = filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() {
-			var info os.FileInfo
-			if info, err = entry.Info(); err == nil {
-				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !seen[stat.Ino] {
-					seen[stat.Ino] = true
-					size += info.Size()
-				}
-			}
-		}
-		if errors.Is(err, os.ErrNotExist) {
-			return nil // git is working meanwhile.
-		}
-		return err
-	})
-	return size, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
@@ -223,12 +224,12 @@ func (r *Repository) fetchObjects(ctx context.Context, c command) error {
 	c.protocols, c.room = r.protocols, room
 	if r.full && room > 0 {
 		// Objects come one by one.
-		before, err := usage(r.path(repositoryDir))
+		before, err := disk.UsageOf(r.path(repositoryDir))
 		if err != nil {
 			return onDisk(err)
 		}
 		c.watch = func() error {
-			if used, err := usage(r.path(repositoryDir)); err == nil && used-before > room {
+			if used, err := disk.UsageOf(r.path(repositoryDir)); err == nil && used.Size-before.Size > room {
 				return failure(ReasonTooLarge, "")
 			}
 			return nil
@@ -288,11 +289,11 @@ func (r *Repository) Size() (int64, error) {
 		if _, err := os.Stat(r.path(dir)); err != nil {
 			continue
 		}
-		size, err := usage(filepath.Join(r.Dir, dir))
+		used, err := disk.UsageOf(filepath.Join(r.Dir, dir))
 		if err != nil {
 			return 0, onDisk(err)
 		}
-		total += size
+		total += used.Size
 	}
 	return total, nil
 }

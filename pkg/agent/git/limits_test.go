@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
 
 // TestTooLarge: a commit that is too large is refused before the checkout and removed. The worktree stays.
@@ -46,8 +48,8 @@ func TestTooLarge(t *testing.T) {
 						if _, err := r.Fetch(t.Context(), "HEAD"); !isReason(err, ReasonTooLarge) {
 							t.Errorf("%v: %s", err, errText(err))
 						}
-						if size, err := usage(r.Dir); err != nil || size > 100<<10 {
-							t.Errorf("%d bytes are left, %v", size, err)
+						if used, err := disk.UsageOf(r.Dir); err != nil || used.Size > 100<<10 {
+							t.Errorf("%d bytes are left, %v", used.Size, err)
 						}
 					}
 					if how == "" {
@@ -97,8 +99,8 @@ func TestRoomOfFailedFetches(t *testing.T) {
 	s := o.serve()
 	r := newRepository(t, s.url(o), withModules(SubmodulesRecursive))
 	r.Room = func() (int64, error) {
-		used, err := usage(r.Dir)
-		return 2<<20 - used, err
+		used, err := disk.UsageOf(r.Dir)
+		return 2<<20 - used.Size, err
 	}
 	r.sync(t, "HEAD")
 	for range 5 {

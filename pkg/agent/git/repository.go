@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
 
 // SubmodulePolicy selects the submodules to fetch.
@@ -204,7 +206,7 @@ func (r *Repository) compact(ctx context.Context, always bool) error {
 		return nil
 	}
 	if !always {
-		used, err := usage(r.path(repositoryDir, "objects"))
+		used, err := disk.UsageOf(r.path(repositoryDir, "objects"))
 		if err != nil {
 			return onDisk(err)
 		}
@@ -213,7 +215,7 @@ func (r *Repository) compact(ctx context.Context, always bool) error {
 			return r.replace(err)
 		}
 		live, err := strconv.ParseInt(output, 10, 64)
-		if err != nil || used <= 2*live+compactSlack {
+		if err != nil || used.Size <= 2*live+compactSlack {
 			return err
 		}
 	}

@@ -3,11 +3,10 @@ package release
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
 
 // reserved is how often the current release must fit into what is left of the budget: the
@@ -65,16 +64,16 @@ func (s *Store) Collect(pinned string) error {
 	if s.Budget <= 0 || len(commits) == 0 {
 		return nil
 	}
-	current, err := usage(s.Path(commits[0]))
+	current, err := disk.UsageOf(s.Path(commits[0]))
 	if err != nil {
 		return err
 	}
 	for len(commits) > least {
-		used, err := usage(s.Volume)
+		used, err := disk.UsageOf(s.Volume)
 		if err != nil {
 			return err
 		}
-		if used.bytes+reserved*current.bytes <= s.Budget && used.inodes+reserved*current.inodes <= s.Budget/bytesPerInode {
+		if used.Bytes+reserved*current.Bytes <= s.Budget && used.Inodes+reserved*current.Inodes <= s.Budget/bytesPerInode {
 			return nil
 		}
 		// What is kept of it for pages that were loaded before takes as much.
@@ -127,33 +126,4 @@ func (s *Store) collectAssets() error {
 		}
 	}
 	return nil
-}
-
-// taken is what files take on a disk.
-type taken struct{ bytes, inodes int64 }
-
-// usage is what a directory takes on the disk, with each file once however many names it has.
-func usage(dir string) (taken, error) {
-	seen := map[uint64]bool{}
-	var used taken
-	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			var info fs.FileInfo
-			if info, err = entry.Info(); err == nil {
-				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !seen[stat.Ino] {
-					seen[stat.Ino] = true
-					used.bytes += stat.Blocks * 512
-					used.inodes++
-				}
-			}
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // git is working meanwhile
-		}
-		return err
-	})
-	if err != nil {
-		return taken{}, fmt.Errorf("measuring %s: %w", dir, err)
-	}
-	return used, nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
 
 func TestCollect(t *testing.T) {
@@ -68,15 +70,15 @@ func TestBudgetCountsFilesOnce(t *testing.T) {
 	s := newStore(t, r)
 	large := strings.Repeat("0123456789abcdef", 16<<10)
 	source := r.commit(map[string]string{"large": large})
-	before, err := usage(s.Volume)
+	before, err := disk.UsageOf(s.Volume)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := usage(s.Volume); err != nil || after.bytes-before.bytes > int64(len(large))/2 {
-		t.Errorf("the release takes %d bytes, %v: its files are those of the worktree", after.bytes-before.bytes, err)
+	if after, err := disk.UsageOf(s.Volume); err != nil || after.Bytes-before.Bytes > int64(len(large))/2 {
+		t.Errorf("the release takes %d bytes, %v: its files are those of the worktree", after.Bytes-before.Bytes, err)
 	}
 }
 
@@ -129,27 +131,27 @@ func TestBudgetFreesAssets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, err := usage(s.Volume)
+	before, err := disk.UsageOf(s.Volume)
 	if err != nil {
 		t.Fatal(err)
 	}
-	current, err := usage(s.Path(commits[2]))
+	current, err := disk.UsageOf(s.Path(commits[2]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// One has to go.
-	s.Budget = before.bytes + reserved*current.bytes - size/2
+	s.Budget = before.Bytes + reserved*current.Bytes - size/2
 	if err := s.Collect(""); err != nil {
 		t.Fatal(err)
 	}
-	after, err := usage(s.Volume)
+	after, err := disk.UsageOf(s.Volume)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) ||
-		before.bytes-after.bytes < size {
+		before.Bytes-after.Bytes < size {
 		t.Errorf("there are releases %q, %v, and %d bytes less, want one release less, and its %d bytes", releases, err,
-			before.bytes-after.bytes, size)
+			before.Bytes-after.Bytes, size)
 	}
 	if got := files(t, s.path(assetsDir, commits[2])); len(got) != 1 || got["film.13f2a91b.mp4"] == "" {
 		t.Errorf("%d files are kept with the current release, want that of the one before", len(got))
@@ -169,13 +171,13 @@ func TestBudgetCountsInodes(t *testing.T) {
 		commit := s.publish(t, r, content)
 		commits = append(commits, commit)
 	}
-	used, err := usage(s.Volume)
+	used, err := disk.UsageOf(s.Volume)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Enough for all the bytes, and for the inodes without the first release and its worktree.
-	s.Budget = (used.inodes + reserved*205 - 100) * bytesPerInode
-	if used.bytes+reserved*205*4096 > s.Budget {
+	s.Budget = (used.Inodes + reserved*205 - 100) * bytesPerInode
+	if used.Bytes+reserved*205*4096 > s.Budget {
 		t.Fatalf("%+v are more bytes than the budget of %d", used, s.Budget)
 	}
 	if err := os.RemoveAll(filepath.Join(r.dir, "1")); err != nil {

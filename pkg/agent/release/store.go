@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
@@ -217,8 +218,8 @@ func (s *Store) Full() (bool, error) {
 
 // Room is how many bytes may be written to the volume, not positive if it is over its budget.
 func (s *Store) Room() (int64, error) {
-	used, err := usage(s.Volume)
-	return s.Budget - used.bytes, err
+	used, err := disk.UsageOf(s.Volume)
+	return s.Budget - used.Bytes, err
 }
 
 // remove removes a directory of the store, of which no reader sees a part.

@@ -1,0 +1,50 @@
+// Package disk measures directories.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+)
+
+// Usage is the space that a directory takes, with each file once however many names it has.
+type Usage struct {
+	// Size is the number of bytes of its regular files.
+	Size int64
+	// Bytes is the space on the disk.
+	Bytes int64
+	// Inodes is the number of files and directories.
+	Inodes int64
+}
+
+// UsageOf measures a directory, in which git may work meanwhile.
+func UsageOf(dir string) (used Usage, err error) {
+	seen := map[uint64]bool{}
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = entry.Info()
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && !seen[stat.Ino] {
+			seen[stat.Ino] = true
+			used.Bytes += stat.Blocks * 512
+			used.Inodes++
+			if info.Mode().IsRegular() {
+				used.Size += info.Size()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Usage{}, fmt.Errorf("measuring %s: %w", dir, err)
+	}
+	return used, nil
+}
