@@ -42,17 +42,18 @@ on the kinds of their children. In a pod of the controller, it runs with those o
 	cmd.SetHelpFunc(new(cobra.Command).HelpFunc())
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"The kubeconfig file (default: that of kubectl, or in a pod its ServiceAccount)")
+		"The kubeconfig file (default: as for kubectl; in a pod, its ServiceAccount)")
 	flags.StringVarP(&o.namespace, "namespace", "n", "",
-		"The namespace of the Websites (default: that of the kubeconfig file)")
+		"The namespace of the Websites (default: the namespace in the kubeconfig file)")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "All namespaces")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	for _, subcommand := range []struct {
 		use, short string
 		run        func(*adoption.Adopter, context.Context) error
 	}{
-		{"plan [NAME...]", "Print what run would adopt, and what it refuses and why", (*adoption.Adopter).Plan},
-		{"run [NAME...]", "Adopt the children of all Websites, or of those that are named", (*adoption.Adopter).Run},
+		{"plan [NAME...]", "Print the children that run would adopt, and the refused ones with a reason",
+			(*adoption.Adopter).Plan},
+		{"run [NAME...]", "Adopt the children of all Websites, or of the named ones", (*adoption.Adopter).Run},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: subcommand.use, Short: subcommand.short, SilenceUsage: true,

@@ -13,7 +13,7 @@ func TestAdoptCommand(t *testing.T) {
 		wantOutput string
 		wantError  string
 	}{
-		"help of the group":   {[]string{"adopt"}, "plan        Print what run would adopt", ""},
+		"help of the group":   {[]string{"adopt"}, "plan        Print the children that run would adopt", ""},
 		"help of a command":   {[]string{"adopt", "run", "--help"}, "--all-namespaces", ""},
 		"unknown command":     {[]string{"adopt", "something"}, "", "unknown command"},
 		"no kubeconfig file":  {[]string{"adopt", "plan", "--kubeconfig=missing"}, "", "--kubeconfig"},

@@ -196,7 +196,7 @@ func TestHealth(t *testing.T) {
 	}
 	for _, path := range []string{"/livez", "/healthz"} {
 		if code, body := get(path + "?verbose"); code != http.StatusOK || !strings.Contains(body, "[+]leaderElection ok") {
-			t.Errorf("%s while the informers wait: %d %s, want leaderElection among what is well", path, code, body)
+			t.Errorf("%s while the informers wait: %d %s, want leaderElection to pass", path, code, body)
 		}
 	}
 	close(release)

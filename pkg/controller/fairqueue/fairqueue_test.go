@@ -29,7 +29,7 @@ func TestOrder(t *testing.T) {
 		"in turns": {3, []string{"a1", "a2", "a3", "b1", "b2"}, nil,
 			[]string{"a1", "b1", "a2", "b2", "a3"}},
 		"not more than the share":            {2, []string{"a1", "a2", "a3"}, nil, []string{"a1", "a2"}},
-		"the share counts what is in flight": {2, []string{"a1", "a2"}, []string{"a"}, []string{"a1"}},
+		"the share counts keys in flight":    {2, []string{"a1", "a2"}, []string{"a"}, []string{"a1"}},
 		"the share is used up":               {1, []string{"a1"}, []string{"a"}, nil},
 		"first the one with fewer in flight": {4, []string{"a1", "b1", "b2"}, []string{"a", "a"}, []string{"b1", "b2", "a1"}},
 	} {

@@ -196,7 +196,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The format of the access log of the container nginx: text or json. A change rolls out all Deployments; see "+
 			"--max-concurrent-rollouts.")
 	fs.StringSliceVar(&o.TrustedProxies, "trusted-proxies", o.TrustedProxies,
-		"The IP addresses and CIDR ranges of the proxies, such as those of the Gateway, whose X-Forwarded-For header gives "+
+		"The IP addresses and CIDR ranges of the proxies, such as the Gateway, whose X-Forwarded-For header gives "+
 			"the access log the address of the client. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitHTTPSProxy, "git-https-proxy", o.GitHTTPSProxy,
 		"The URL of the HTTP proxy through which pods reach https:// repositories. ssh does not use it. If empty, there is "+

@@ -51,7 +51,7 @@ func TestConcurrency(t *testing.T) {
 		close(slow.release)
 		synctest.Wait()
 		if slow.inFlight != 0 || slow.all < pods {
-			t.Errorf("%d requests to %d pods, of which %d are not answered", slow.all, pods, slow.inFlight)
+			t.Errorf("%d requests to %d pods, %d of them unanswered", slow.all, pods, slow.inFlight)
 		}
 	})
 }

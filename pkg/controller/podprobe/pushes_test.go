@@ -212,9 +212,9 @@ func TestPushesBetweenFetches(t *testing.T) {
 				time.Sleep(time.Minute)
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				t.Logf("%d pushes, of which a pod held one for %v at most", test.pushes, r.late)
+				t.Logf("%d pushes, each held by a pod for %v at most", test.pushes, r.late)
 				if len(r.unfit) > 0 {
-					t.Errorf("%d times pods served what others lacked, the first: %s", len(r.unfit), r.unfit[0])
+					t.Errorf("%d times pods served a commit that others lacked, the first: %s", len(r.unfit), r.unfit[0])
 				}
 				if r.late > agentHold {
 					t.Errorf("a pod held commits for %v, want %v at most", r.late, agentHold)

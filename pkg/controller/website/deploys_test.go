@@ -140,7 +140,7 @@ func TestDeploys(t *testing.T) {
 			website.Spec.Pin = pinTo(pin)
 			website.Generation++
 		})
-		eventually(t, "the pods serve what is wanted", serves(want))
+		eventually(t, "the pods serve the wanted commit", serves(want))
 	}
 
 	var causes []v1beta1.ReleaseCause
@@ -200,7 +200,7 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 	f.updateWebsite(t, func(website *v1beta1.Website) {
 		website.Generation, website.Spec.Pin, website.Spec.Suspend = 3, nil, new(true)
 	})
-	eventually(t, "the pod keeps what it serves", is(func(s agent.Status) bool {
+	eventually(t, "the pod keeps its commit", is(func(s agent.Status) bool {
 		return s.Pin.Commit == requests.PinCurrent && s.Commit == commitA
 	}))
 	f.updateWebsite(t, func(website *v1beta1.Website) {
@@ -243,6 +243,6 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 	}
 	f.controller.reconciler.prepareDeploys(input, nil)
 	if !isSettled() {
-		t.Error("the pods do not serve what was written")
+		t.Error("the pods do not serve the written spec")
 	}
 }

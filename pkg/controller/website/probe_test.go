@@ -82,7 +82,7 @@ func TestWhichPodsAreProbed(t *testing.T) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what it said is dropped", func() bool {
+	eventually(t, "its last answer is dropped", func() bool {
 		_, known := f.controller.pods.prober.Observation(own.UID)
 		return !known
 	})
@@ -122,7 +122,7 @@ func TestPodsBeforeTheirWebsite(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the status says what the pod serves", func() bool {
+	eventually(t, "the status has the commit of the pod", func() bool {
 		return f.website(testName).Status.Commit == commitA
 	})
 }

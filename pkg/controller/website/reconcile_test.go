@@ -157,7 +157,7 @@ func TestReconcile(t *testing.T) {
 				}
 			},
 		},
-		"what others add is none of our business": {
+		"fields of other clients are kept": {
 			converged: true,
 			given: func(f *fixture) {
 				deployment := f.deployment()
@@ -240,7 +240,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 
-		"cache that shows nothing yet of what is there": {
+		"cache without the existing objects": {
 			converged: true,
 			stale: func(f *fixture) {
 				for _, informer := range []interface{ Replace([]any, string) error }{

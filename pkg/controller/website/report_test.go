@@ -270,7 +270,7 @@ func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	}
 	memory.of(newWebsite()).portRefused = testNow
 	if known := memory.of(newWebsite(func(w *v1beta1.Website) { w.UID = "another" })); !known.portRefused.IsZero() {
-		t.Errorf("what is remembered of a Website counts for another one: %+v", known)
+		t.Errorf("another Website got the state of a deleted one: %+v", known)
 	}
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)

@@ -160,7 +160,7 @@ func TestWaitingWebsiteIsReconciled(t *testing.T) {
 	}
 	u.wantImages("2", "1")
 	if got := len(u.configMapNames()); got != configMaps {
-		t.Errorf("%d ConfigMaps, want %d: that of the pending pod template is not needed yet", got, configMaps)
+		t.Errorf("%d ConfigMaps, want %d: the ConfigMap of the pending pod template is not needed yet", got, configMaps)
 	}
 
 	u.change(u.younger, func(website *v1beta1.Website) {

@@ -24,7 +24,7 @@ func TestStatusErrors(t *testing.T) {
 			problem.Conflict, true},
 		"a deleted website is ignored": {apierrors.NewNotFound(websites, testName), problem.Success, false},
 		"anything else is retried":     {errBroken, problem.Failure, true},
-		"also what an older server refuses": {apierrors.NewInvalid(schema.GroupKind{Group: v1beta1.GroupName,
+		"also an error of an older server": {apierrors.NewInvalid(schema.GroupKind{Group: v1beta1.GroupName,
 			Kind: "Website"}, testName,
 			field.ErrorList{field.NotSupported(field.NewPath("status", "conditions"), "New", []string{"Old"})}),
 			problem.Failure, true},

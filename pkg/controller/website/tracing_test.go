@@ -76,7 +76,7 @@ func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 	var steps []string
 	for _, span := range spans[:len(spans)-1] {
 		if span.Parent.SpanID() != whole.SpanContext.SpanID() {
-			t.Errorf("span %s is not below that of the reconciliation", span.Name)
+			t.Errorf("span %s is not below the span of the reconciliation", span.Name)
 		}
 		steps = append(steps, strings.TrimPrefix(span.Name, spanStepPrefix))
 	}

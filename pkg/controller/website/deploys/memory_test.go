@@ -60,7 +60,7 @@ func TestMemory(t *testing.T) {
 	seen := clock.Now()
 	clock.SetTime(seen.Add(time.Hour))
 	if wait := m.UntilStart(seen); wait <= 0 {
-		t.Error("the time since the Website was looked at counts for the next request, of which nothing else would tell then")
+		t.Error("the interval counts from another time than the reconciliation, so no event would follow")
 	}
 
 	begun := clock.Now()

@@ -80,7 +80,7 @@ func TestPublished(t *testing.T) {
 		"other warnings": {tweaks{condition("True", "PublishedWithWarnings"), func(website *v1beta1.Website) {
 			website.Status.Conditions[0].Message = "another"
 		}}, tweaks{condition("True", "PublishedWithWarnings")}, []string{"Warning PublishedWithWarnings why"}},
-		"a fetch of which nothing is known": {tweaks{condition("True", "CommitPublished")},
+		"an unknown fetch state": {tweaks{condition("True", "CommitPublished")},
 			tweaks{condition("Unknown", "PodsUnreachable")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,9 +97,9 @@ func TestNewSelection(t *testing.T) {
 		"those that match": {[]func(*branchState){withPatterns("a*", "c"), listing("a", "ab", "b", "c")},
 			"a ab c", 0, ""},
 		"not the own branch": {[]func(*branchState){listing("a", "main")}, "a", 0, ""},
-		"not that of a full name": {[]func(*branchState){following(&v1beta1.GitReference{Name: "refs/heads/a"}),
+		"not the own branch, by its full name": {[]func(*branchState){following(&v1beta1.GitReference{Name: "refs/heads/a"}),
 			listing("a", "main")}, "main", 0, ""},
-		"not that of HEAD": {
+		"not the own branch, by HEAD": {
 			[]func(*branchState){following(nil), listing("a", "main"), func(in *branchState) { in.Listed.Head = "main" }},
 			"a", 0,
 			"",
@@ -267,7 +267,7 @@ func TestCurrent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, failure := current(test.pods, "id", now)
 			if (got == nil) != (test.want == "") || got != nil && got.Head != test.want || failure != test.failure {
-				t.Errorf("the current report is %+v, %q, want that of %q, %q", got, failure, test.want, test.failure)
+				t.Errorf("the current report is %+v, %q, want the one of %q, %q", got, failure, test.want, test.failure)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (r *Routes) handsOver(website *v1beta1.Website, held []string, since *time.
 			return ""
 		}
 		r.queue.AddAfter(cache.MetaObjectToName(website), handoverCheck)
-		return fmt.Sprintf("the routes change when those of the Website that has got the host %s are accepted", host)
+		return fmt.Sprintf("the routes stay until the routes of the new owner of host %s are accepted", host)
 	}
 	*since = time.Time{}
 	return ""

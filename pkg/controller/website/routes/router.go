@@ -69,7 +69,7 @@ func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHan
 			store: watched.NewStore(ofGateways, trimGateway, changed, cache.Indexers{}), streams: config.Gateway,
 		})
 	}
-	r.state.Store(&clusterState{Unknown: "what the cluster serves is not discovered yet"})
+	r.state.Store(&clusterState{Unknown: "discovery of the APIs of the cluster is not complete yet"})
 	return r
 }
 

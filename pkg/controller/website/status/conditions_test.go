@@ -322,7 +322,7 @@ func TestConditions(t *testing.T) {
 			in.Pods[1].Commit, in.Pods[0].Failure = commitB, git.ReasonSubmodule
 			in.Website.Status.Commit = commitA
 		}, served + "False/SubmoduleFailing", "", ""},
-		"not probed yet keeps what was reported": {func(in *Input) {
+		"not probed yet keeps the reported status": {func(in *Input) {
 			in.Pods[1].Observed = false
 			in.Website.Status.Commit = commitB
 			in.Website.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse,
@@ -385,7 +385,7 @@ func TestConditions(t *testing.T) {
 			suspendedOn("")(in)
 			broken(waiting("ImagePullBackOff", ""))(in)
 		}, each("ImageUnavailable") + "Unknown/SuspendedWithoutCommit", "", "cannot be pulled"},
-		"suspended, and it is not known what the pods serve": {func(in *Input) { suspendedOn("")(in); in.Probing = false },
+		"suspended, and the commit of the pods is unknown": {func(in *Input) { suspendedOn("")(in); in.Probing = false },
 			served + "Unknown/SuspendedWithoutCommit", "", ""},
 
 		"name taken": {func(in *Input) {

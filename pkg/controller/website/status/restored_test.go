@@ -45,7 +45,7 @@ func TestStatusWithoutStatus(t *testing.T) {
 	for i := range fields.NumField() {
 		name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
 		if !slices.Contains(documented, "`"+name+"`") {
-			t.Errorf("docs/backup.md does not say what becomes of status.%s", name)
+			t.Errorf("docs/backup.md has no entry for status.%s", name)
 		}
 	}
 }

@@ -133,8 +133,8 @@ func rolloutPending(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonRolloutPending,
-		message: "the pods are replaced by those of the current configuration of website-controller after those of other " +
-			"Websites; see --max-concurrent-rollouts"}
+		message: "the rollout of the current configuration of website-controller waits for rollouts of other Websites; see " +
+			"--max-concurrent-rollouts"}
 }
 
 func rolloutInProgress(*Input) *finding {

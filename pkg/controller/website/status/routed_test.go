@@ -100,7 +100,7 @@ func TestRouted(t *testing.T) {
 			}
 			urls := slices.DeleteFunc(slices.Clone(status.URLs), func(url string) bool { return url[:5] == "http:" })
 			if !slices.Equal(urls, test.urls) || len(status.URLs) <= len(test.urls) {
-				t.Errorf("urls %v, want %v before those of the Service", status.URLs, test.urls)
+				t.Errorf("urls %v, want %v before the URLs of the Service", status.URLs, test.urls)
 			}
 			if ready := meta.IsStatusConditionTrue(status.Conditions,
 				v1beta1.WebsiteReady); ready == (test.reason == v1beta1.WebsiteReasonHostTaken) {

@@ -14,7 +14,7 @@ func suspendedWithoutCommit(in *Input) *finding {
 	}
 	message := "spec.suspend is true, and no commit was published: nothing is; set it to false, or set spec.pin"
 	if !in.Probing {
-		message = "spec.suspend is true, and which commit the pods serve is not known, as website-controller runs with " +
+		message = "spec.suspend is true, and the commit of the pods is unknown: website-controller runs with " +
 			"--commit-observation=None: new pods serve nothing; set spec.pin"
 	}
 	return &finding{reason: v1beta1.WebsiteReasonSuspendedWithoutCommit, message: message}
