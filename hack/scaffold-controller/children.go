@@ -33,12 +33,12 @@ type children struct {
 // controller of the book works with. A controller of this kind would build those directly: the
 // conversion is the only additional work for the comparison, and BenchmarkConvert measures it.
 func childrenOf(website *v1beta1.Website) (*children, error) {
-	config, err := resources.NginxConfig(website)
+	installation := resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}
+	config, err := resources.NginxConfig(website, installation)
 	if err != nil {
 		return nil, fmt.Errorf("rendering the nginx configuration: %w", err)
 	}
-	deployment, err := resources.Deployment(website, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync,
-		Agent: images.Agent}, config)
+	deployment, err := resources.Deployment(website, installation, config)
 	if err != nil {
 		return nil, fmt.Errorf("building the Deployment: %w", err)
 	}
@@ -46,7 +46,7 @@ func childrenOf(website *v1beta1.Website) (*children, error) {
 		service: &corev1.Service{}}
 	for _, child := range []struct{ from, to any }{
 		{resources.ConfigMap(website, config), c.nginx},
-		{resources.AgentConfigMap(website, nil), c.agent},
+		{resources.AgentConfigMap(website, ""), c.agent},
 		{deployment, c.deployment},
 		{resources.Service(website), c.service},
 	} {

@@ -75,7 +75,7 @@ func BenchmarkConvert(b *testing.B) {
 func BenchmarkBuild(b *testing.B) {
 	w := testWebsite()
 	for b.Loop() {
-		if _, err := resources.NginxConfig(w); err != nil {
+		if _, err := resources.NginxConfig(w, resources.Installation{}); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := deploymentOf(w); err != nil {

@@ -66,12 +66,12 @@ func (t *trial) createWebsiteIn(ctx context.Context, namespace, name string) err
 // createChildren creates what a controller creates for a Website, in the same order.
 func (t *trial) createChildren(ctx context.Context, name string) error {
 	w := newWebsite(t.namespace, name, t.Options.Replicas)
-	config, err := resources.NginxConfig(w)
+	installation := resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}
+	config, err := resources.NginxConfig(w, installation)
 	if err != nil {
 		return fmt.Errorf("rendering the nginx configuration: %w", err)
 	}
-	deployment, err := resources.Deployment(w, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync,
-		Agent: images.Agent}, config)
+	deployment, err := resources.Deployment(w, installation, config)
 	if err != nil {
 		return fmt.Errorf("building the Deployment: %w", err)
 	}

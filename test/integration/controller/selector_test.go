@@ -177,12 +177,13 @@ func TestLegacySelector(t *testing.T) {
 		w.Spec.Source.Git.Submodules = v1beta1.SubmodulesNone
 		w.Spec.Polling.Mode, w.Spec.Polling.TimeoutSeconds = v1beta1.PollingModePeriodic, 120
 	})
-	config, err := resources.NginxConfig(w)
+	installation := resources.Installation{Nginx: "example.com/nginx", GitSync: "example.com/git-sync",
+		Agent: "example.com/agent"}
+	config, err := resources.NginxConfig(w, installation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, err := resources.Deployment(w, resources.Installation{Nginx: "example.com/nginx",
-		GitSync: "example.com/git-sync", Agent: "example.com/agent"}, config)
+	deployment, err := resources.Deployment(w, installation, config)
 	if err != nil {
 		t.Fatal(err)
 	}
