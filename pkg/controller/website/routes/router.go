@@ -50,22 +50,23 @@ type clusterState struct {
 // current may change.
 func newRouter(config WatchConfig, ofChildren, ofGateways cache.ResourceEventHandler, changed func()) *router {
 	r := &router{config: config, changed: changed, wanted: make(chan struct{})}
-	child := func(resource string, object runtime.Object, source source, indexers cache.Indexers) *kind {
+	child := func(resource string, object runtime.Object, source watched.Source, indexers cache.Indexers) *kind {
 		return &kind{
 			resource: resource, object: object, selector: resources.LabelManagedBy + "=" + resources.ManagedBy,
 			source: source, store: watched.NewStore(ofChildren, trimChild, changed, indexers), streams: config.Gateway,
 		}
 	}
 	api, namespace := config.Gateway.GatewayV1(), config.Namespace
-	r.httpRoutes = child(httpRoutes, &gatewayv1.HTTPRoute{}, sourceOf(api.HTTPRoutes(namespace)), httpRouteIndexers())
-	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, sourceOf(api.ListenerSets(namespace)),
+	r.httpRoutes = child(httpRoutes, &gatewayv1.HTTPRoute{}, watched.SourceOf(api.HTTPRoutes(namespace)),
+		httpRouteIndexers())
+	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, watched.SourceOf(api.ListenerSets(namespace)),
 		cached.IndexByOwner())
-	r.ingresses = child(ingresses, &networkingv1.Ingress{}, sourceOf(config.Kube.NetworkingV1().Ingresses(namespace)),
-		cached.IndexByOwner())
+	r.ingresses = child(ingresses, &networkingv1.Ingress{},
+		watched.SourceOf(config.Kube.NetworkingV1().Ingresses(namespace)), cached.IndexByOwner())
 	r.ingresses.streams = config.Kube
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
-			resource: gateways, object: &gatewayv1.Gateway{}, source: sourceOf(api.Gateways(namespace)),
+			resource: gateways, object: &gatewayv1.Gateway{}, source: watched.SourceOf(api.Gateways(namespace)),
 			store: watched.NewStore(ofGateways, trimGateway, changed, cache.Indexers{}), streams: config.Gateway,
 		})
 	}

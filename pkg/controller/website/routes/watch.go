@@ -6,32 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
-
-// source lists and watches the objects of one kind.
-type source struct {
-	list  func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-}
-
-// sourceOf returns the source of a typed client.
-func sourceOf[L runtime.Object](client interface {
-	List(ctx context.Context, options metav1.ListOptions) (L, error)
-	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-}) source {
-	return source{
-		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		watch: client.Watch,
-	}
-}
 
 // kind is a kind that is watched while the cluster serves it.
 type kind struct {
@@ -39,7 +18,7 @@ type kind struct {
 	object   runtime.Object
 	// selector of the labels; empty for all objects.
 	selector string
-	source   source
+	source   watched.Source
 	store    *watched.Store
 	// streams tells whether the client supports streamed lists.
 	streams any
@@ -57,24 +36,8 @@ func (k *kind) start(ctx context.Context) {
 		return
 	}
 	ctx, k.stop = context.WithCancel(ctx)
-	selecting := func(options metav1.ListOptions) metav1.ListOptions {
-		options.LabelSelector = k.selector
-		return options
-	}
-	listed := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := k.source.list(ctx, selecting(options))
-			k.observe(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			events, err := k.source.watch(ctx, selecting(options))
-			k.observe(err)
-			return events, err
-		},
-	}
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(listed, k.streams),
-		k.object, k.store, cache.ReflectorOptions{Name: "routing " + k.resource})
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(
+		k.source(k.selector, k.observe), k.streams), k.object, k.store, cache.ReflectorOptions{Name: "routing " + k.resource})
 	k.running.Go(func() { reflector.RunWithContext(ctx) })
 }
 

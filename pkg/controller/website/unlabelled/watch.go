@@ -9,9 +9,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
@@ -80,16 +78,7 @@ func (w *Watch) Run(ctx context.Context) {
 	defer running.Wait()
 	for _, kind := range w.kinds {
 		objects := w.client.Resource(kind.resource).Namespace(w.namespace)
-		source := &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				options.LabelSelector = selector
-				return objects.List(ctx, options)
-			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				options.LabelSelector = selector
-				return objects.Watch(ctx, options)
-			},
-		}
+		source := watched.SourceOf(objects)(selector, func(error) {})
 		reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, w.client),
 			&metav1.PartialObjectMetadata{}, kind.store, cache.ReflectorOptions{Name: "unlabelled " + kind.resource.Resource})
 		running.Go(func() { reflector.RunWithContext(ctx) })
