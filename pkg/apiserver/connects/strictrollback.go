@@ -13,11 +13,12 @@ import (
 func withStrictRollback(handler http.Handler) http.Handler {
 	const fieldValidation = "fieldValidation"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info, ok := request.RequestInfoFrom(r.Context())
-		if query := r.URL.Query(); ok && isSubresource(info, "rollback") && !query.Has(fieldValidation) {
-			query.Set(fieldValidation, metav1.FieldValidationStrict)
-			r = r.Clone(r.Context())
-			r.URL.RawQuery = query.Encode()
+		if info, ok := request.RequestInfoFrom(r.Context()); ok && isSubresource(info, "rollback") {
+			if query := r.URL.Query(); !query.Has(fieldValidation) {
+				query.Set(fieldValidation, metav1.FieldValidationStrict)
+				r = r.Clone(r.Context())
+				r.URL.RawQuery = query.Encode()
+			}
 		}
 		handler.ServeHTTP(w, r)
 	})
