@@ -206,8 +206,8 @@ func (p *pod) showsNow(page string) {
 
 func (p *pod) status() (agent.Status, error) { return p.get(nil, "") }
 
-// ask sends a signed request, and returns the response.
-func (p *pod) ask(parameters url.Values) (agent.Status, error) {
+// send sends a signed request, and returns the response.
+func (p *pod) send(parameters url.Values) (agent.Status, error) {
 	signature, err := requests.Sign(controllerKey, podUID, parameters, time.Now())
 	if err != nil {
 		return agent.Status{}, err
@@ -265,7 +265,7 @@ func (p *pod) revision() (revision string) {
 // sync requests a fetch and waits for its end.
 func (p *pod) sync(id string) agent.Status {
 	p.t.Helper()
-	status, err := p.ask(url.Values{
+	status, err := p.send(url.Values{
 		requests.ParameterSync: {id}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {p.revision()},
 	})
 	if err != nil || status.Synced != id {
@@ -277,7 +277,7 @@ func (p *pod) sync(id string) agent.Status {
 // pin requests a commit to be served, and waits for success or failure.
 func (p *pod) pin(commit string, generation int) agent.Status {
 	p.t.Helper()
-	status, err := p.ask(url.Values{
+	status, err := p.send(url.Values{
 		requests.ParameterPin: {commit}, requests.ParameterGeneration: {strconv.Itoa(generation)},
 		requests.ParameterWait: {"30s"}, requests.ParameterAfter: {p.revision()},
 	})

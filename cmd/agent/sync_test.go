@@ -107,7 +107,7 @@ func TestSyncFlood(t *testing.T) {
 	p.shows("one")
 	before, begin := r.fetches(), time.Now()
 	for i := range 200 {
-		if _, err := p.ask(url.Values{requests.ParameterSync: {"sync-" + strconv.Itoa(i)}}); err != nil {
+		if _, err := p.send(url.Values{requests.ParameterSync: {"sync-" + strconv.Itoa(i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestSyncDuringFetch(t *testing.T) {
 	p := startPod(t, r, seldom)
 	p.shows("one")
 	began, end := r.hold()
-	if _, err := p.ask(url.Values{requests.ParameterSync: {"first"}}); err != nil {
+	if _, err := p.send(url.Values{requests.ParameterSync: {"first"}}); err != nil {
 		t.Fatal(err)
 	}
 	<-began
@@ -135,7 +135,7 @@ func TestSyncDuringFetch(t *testing.T) {
 		var status agent.Status
 		for status.Synced != "second" {
 			var err error
-			status, err = p.ask(url.Values{
+			status, err = p.send(url.Values{
 				requests.ParameterSync: {"second"}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {status.Revision},
 			})
 			if err != nil {
@@ -270,8 +270,8 @@ func TestThrottlingHost(t *testing.T) {
 	}
 }
 
-// TestNewPodKeepsAssets: the first release of a pod has the hashed files of the commits before it, and is served without
-// them if the server does not send them.
+// TestNewPodKeepsAssets: the first release of a pod has the hashed files of the commits before it, and is served
+// without them if the server does not send them.
 func TestNewPodKeepsAssets(t *testing.T) {
 	t.Parallel()
 	deep := func(w http.ResponseWriter, request *http.Request, git http.Handler) {

@@ -120,7 +120,7 @@ func TestSyncAtOnce(t *testing.T) {
 	}
 	s.waitEvent(t, "SyncFailed")
 
-	away := s.repository.away(t)
+	away := s.repository.makeUnreachable(t)
 	if err := s.post(t.Context(), t, "sync", "", waitSync); err == nil ||
 		!strings.Contains(err.Error(), "the repository does not exist") {
 		t.Errorf("a request while the repository is away: %v", err)

@@ -55,7 +55,7 @@ func watchPods(t *testing.T, pods []corev1.Pod) *podWatch {
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				if got := get(ctx, client, url); got.err == nil {
-					w.see(pod.Name, strings.TrimSpace(got.body))
+					w.observe(pod.Name, strings.TrimSpace(got.body))
 				}
 				<-tick.C
 			}
@@ -65,7 +65,7 @@ func watchPods(t *testing.T, pods []corev1.Pod) *podWatch {
 	return w
 }
 
-func (w *podWatch) see(pod, commit string) {
+func (w *podWatch) observe(pod, commit string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.commits[pod] != commit {

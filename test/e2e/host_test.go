@@ -48,7 +48,7 @@ func observeHost() (*host, error) {
 		return nil, err
 	}
 	h := &host{others: others}
-	h.seen, err = h.look()
+	h.seen, err = h.list()
 	return h, err
 }
 
@@ -99,7 +99,7 @@ func (h *host) restored(ctx context.Context) error {
 
 // differences returns the added and the missing lines, by kind.
 func (h *host) differences() (map[string][]string, error) {
-	now, err := h.look()
+	now, err := h.list()
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (h *host) differences() (map[string][]string, error) {
 	return different, nil
 }
 
-func (h *host) look() (map[string]map[string]bool, error) {
+func (h *host) list() (map[string]map[string]bool, error) {
 	seen := map[string]map[string]bool{}
 	var failures []error
 	for kind, look := range map[string]func() ([]string, error){

@@ -118,8 +118,8 @@ func (r *repository) release(t *testing.T, marker string, args ...string) string
 	return commit
 }
 
-// away makes the repository unreachable until the returned function is called.
-func (r *repository) away(t *testing.T) (back func()) {
+// makeUnreachable makes the repository unreachable until the returned function is called.
+func (r *repository) makeUnreachable(t *testing.T) (back func()) {
 	t.Helper()
 	move := func(from, to string) {
 		if err := os.Rename(from, to); err != nil {

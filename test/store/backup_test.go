@@ -276,7 +276,7 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 	for _, i := range informers {
 		i.mustMatch(t)
 		for n := all; n < later; n++ {
-			if !i.sawDeleted(websiteName(n)) {
+			if !i.isDeleted(websiteName(n)) {
 				t.Errorf("%s: Website %s is gone, and was not seen being deleted", i.name, websiteName(n))
 			}
 		}

@@ -96,7 +96,7 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 		case <-time.After(time.Second):
 		}
 	}
-	e.saysWhy(t, server, url, reason)
+	e.reportsReason(t, server, url, reason)
 }
 
 // endedByReplica reports whether kube-apiserver answered because a replica of website-apiserver
@@ -129,9 +129,9 @@ func (e *environment) refused(ctx context.Context, t *testing.T, client *http.Cl
 	return nil
 }
 
-// saysWhy checks that a closed server serves everything but Websites, and reports the reason
+// reportsReason checks that a closed server serves everything but Websites, and reports the reason
 // to operators.
-func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, reason string) {
+func (e *environment) reportsReason(t *testing.T, server *devcluster.Process, url, reason string) {
 	t.Helper()
 	ctx := t.Context()
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

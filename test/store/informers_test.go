@@ -68,8 +68,8 @@ func (e *environment) inform(t *testing.T) []*informed {
 	return informers
 }
 
-// sawDeleted reports whether a Website was reported as deleted.
-func (i *informed) sawDeleted(name string) bool {
+// isDeleted reports whether a Website was reported as deleted.
+func (i *informed) isDeleted(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.deleted.Has(namespace + "/" + name)

@@ -53,8 +53,8 @@ func dial(t *testing.T, b *Balancer) *client {
 	return &client{conn, bufio.NewReader(conn)}
 }
 
-// ask returns the name of the server that answers within the timeout.
-func (c *client) ask(timeout time.Duration) (string, error) {
+// query returns the name of the server that answers within the timeout.
+func (c *client) query(timeout time.Duration) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return "", err
 	}
@@ -104,7 +104,7 @@ func TestBalancer(t *testing.T) {
 	clients := map[string]*client{}
 	for len(clients) < 2 {
 		c := dial(t, b)
-		name, err := c.ask(patience)
+		name, err := c.query(patience)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,21 +114,21 @@ func TestBalancer(t *testing.T) {
 	down.Store(true)
 	waitReady(t, b, "second")
 	for range 20 {
-		if name, err := dial(t, b).ask(patience); err != nil || name != "second" {
+		if name, err := dial(t, b).query(patience); err != nil || name != "second" {
 			t.Fatalf("a new connection leads to %q (%v), want the ready server", name, err)
 		}
 	}
-	if name, err := clients["first"].ask(patience); err != nil || name != "first" {
+	if name, err := clients["first"].query(patience); err != nil || name != "first" {
 		t.Errorf("an existing connection leads to %q (%v), want first", name, err)
 	}
 
 	b.CutOff("second")
 	waitReady(t, b)
-	if name, err := clients["second"].ask(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) &&
+	if name, err := clients["second"].query(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) &&
 		!isTimeout(err) {
 		t.Errorf("a server that is cut off answers %q (%v), want a timeout", name, err)
 	}
-	if name, err := dial(t, b).ask(patience); err == nil {
+	if name, err := dial(t, b).query(patience); err == nil {
 		t.Errorf("without a ready server, %q answers; want a closed connection", name)
 	}
 	b.Reconnect("second")

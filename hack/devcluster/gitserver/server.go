@@ -106,7 +106,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == HealthPath {
 		return
 	}
-	if h.private(r.URL.Path) && !h.knows(r) {
+	if h.private(r.URL.Path) && !h.authenticates(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="private repositories"`)
 		http.Error(w, "private repositories require a user and a password", http.StatusUnauthorized)
 		return
@@ -124,7 +124,7 @@ func (h *handler) private(path string) bool {
 	return strings.EqualFold(first, PrivateArea)
 }
 
-func (h *handler) knows(r *http.Request) bool {
+func (h *handler) authenticates(r *http.Request) bool {
 	user, password, ok := r.BasicAuth()
 	return ok && subtle.ConstantTimeCompare([]byte(user), []byte(h.user)) == 1 &&
 		subtle.ConstantTimeCompare([]byte(password), []byte(h.password)) == 1

@@ -43,8 +43,8 @@ func (s system) debian(does string) {
 	s.add("apt-get", fmt.Sprintf("cd %s; echo \"$@\" >> asked\n%s\n", s.dir, does))
 }
 
-// asked returns the recorded calls of apt-get.
-func (s system) asked() string {
+// calls returns the recorded calls of apt-get.
+func (s system) calls() string {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, "asked"))
 	if err != nil && !os.IsNotExist(err) {
@@ -97,7 +97,7 @@ func TestEnsurePrograms(t *testing.T) {
 			if !slices.Equal(said, test.wantSaid) {
 				t.Errorf("it says that it installs %q, want %q", said, test.wantSaid)
 			}
-			if asked := s.asked(); strings.Count(asked, "\n") != test.wantAsked || test.wantAsked > 0 &&
+			if asked := s.calls(); strings.Count(asked, "\n") != test.wantAsked || test.wantAsked > 0 &&
 				!strings.Contains(asked, " install "+test.wantSaid[0]) {
 				t.Errorf("apt-get is asked %q, want %d calls that install %q", asked, test.wantAsked, test.wantSaid)
 			}

@@ -69,8 +69,8 @@ func (d *deployment) kubectl(ctx context.Context, stdin string, args ...string) 
 	return run(ctx, stdin, append([]string{"kubectl", "--context=" + d.context}, args...)...)
 }
 
-// say prints a completed step.
-func (d *deployment) say(format string, args ...any) {
+// report prints a completed step.
+func (d *deployment) report(format string, args ...any) {
 	fmt.Printf("%5.1fs  %s\n", time.Since(d.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -103,13 +103,13 @@ func (d *deployment) deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("building images")
+	d.report("building images")
 	made, err := images.Make(ctx, images.Options{RepoDir: d.dir, Version: d.version, Commit: d.commit, Date: d.date,
 		Platforms: platforms})
 	if err != nil {
 		return err
 	}
-	d.say("images of %s are built", d.tag())
+	d.report("images of %s are built", d.tag())
 	if err := d.distribute(ctx, made, platforms); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (d *deployment) deploy(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "", "apply", "-k", overlay); err != nil {
 		return err
 	}
-	d.say("artifacts/default is applied in context %s", d.context)
+	d.report("artifacts/default is applied in context %s", d.context)
 	for _, program := range []string{"statefulset/website-apiserver", "deployment/website-controller"} {
 		if _, err := d.kubectl(ctx, "", "rollout", "status", "--namespace="+systemNamespace, rolloutTimeout,
 			program); err != nil {
@@ -135,7 +135,7 @@ func (d *deployment) deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("the API is served")
+	d.report("the API is served")
 	return d.publish(ctx)
 }
 
@@ -189,7 +189,7 @@ func (d *deployment) distribute(ctx context.Context, made []images.Made, platfor
 				return err
 			}
 		}
-		d.say("images are in %s", d.registry)
+		d.report("images are in %s", d.registry)
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "website-images-")
@@ -213,7 +213,7 @@ func (d *deployment) distribute(ctx context.Context, made []images.Made, platfor
 	if err := d.loader.load(ctx, archives); err != nil {
 		return err
 	}
-	d.say("images are loaded into %s", d.loader.about)
+	d.report("images are loaded into %s", d.loader.about)
 	return nil
 }
 

@@ -54,7 +54,7 @@ func command(ctx context.Context, args []string) error {
 		}
 		d.context = strings.TrimSpace(current)
 	}
-	d.say("context %s", d.context)
+	d.report("context %s", d.context)
 	if undeploy {
 		return d.remove(ctx)
 	}

@@ -39,7 +39,7 @@ func (d *deployment) publish(ctx context.Context) error {
 		return fmt.Errorf("website %s in namespace %s was not created by make deploy, and does not get REPO."+
 			" The installation is complete", siteName, siteNamespace)
 	case exists && !own:
-		d.say("website %s in namespace %s was not created by make deploy, and is kept as it is", siteName, siteNamespace)
+		d.report("website %s in namespace %s was not created by make deploy, and is kept as it is", siteName, siteNamespace)
 		return nil
 	}
 	if _, err := d.kubectl(ctx, manifest, "apply", "--namespace="+siteNamespace, "-f", "-"); err != nil {
@@ -66,7 +66,7 @@ func (d *deployment) publish(ctx context.Context) error {
 		return fmt.Errorf("website %s publishes %s: %w\nThe installation is complete. To publish another repository: make "+
 			"deploy REPO=https://git.example.com/site.git", siteName, repository, err)
 	}
-	d.say("website %s publishes %s", siteName, repository)
+	d.report("website %s publishes %s", siteName, repository)
 	fmt.Printf("\nTo open its page at http://127.0.0.1:8080:\n\n  kubectl --context=%s port-forward --namespace=%s "+
 		"service/%s-npsvc 8080:80\n", d.context, siteNamespace, siteName)
 	return nil

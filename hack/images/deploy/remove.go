@@ -16,7 +16,7 @@ const disabledRegistration = group + "/registration=Disabled"
 func (d *deployment) remove(ctx context.Context) error {
 	if exists, err := d.checkNamespace(ctx); err != nil || !exists {
 		if err == nil {
-			d.say("there is no namespace %s: nothing is removed", systemNamespace)
+			d.report("there is no namespace %s: nothing is removed", systemNamespace)
 		}
 		return err
 	}
@@ -33,7 +33,7 @@ func (d *deployment) remove(ctx context.Context) error {
 	if err := d.unregister(ctx, empty); err != nil {
 		return err
 	}
-	d.say("the API is taken out of the cluster")
+	d.report("the API is taken out of the cluster")
 	manifests, err := d.kubectl(ctx, "", "kustomize", filepath.Join(d.dir, "artifacts", "default"))
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (d *deployment) remove(ctx context.Context) error {
 	if err := d.deleteAPIServices(ctx); err != nil {
 		return err
 	}
-	d.say("artifacts/default is deleted")
+	d.report("artifacts/default is deleted")
 	switch {
 	case left > 0:
 		fmt.Printf("\nSites that are kept, and keep serving: %d. The namespace %s has the store of their Websites.\n"+
@@ -66,7 +66,7 @@ func (d *deployment) remove(ctx context.Context) error {
 		rolloutTimeout); err != nil {
 		return err
 	}
-	d.say("namespace %s is deleted", systemNamespace)
+	d.report("namespace %s is deleted", systemNamespace)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (d *deployment) unregister(ctx context.Context, empty bool) error {
 	if empty {
 		uninstall = append(uninstall, "--minimum-age=0s")
 	}
-	d.say("taking the API out of the cluster; within 90 seconds of its installation, this waits while there are sites")
+	d.report("taking the API out of the cluster; within 90 seconds of its installation, this waits while there are sites")
 	_, failure := d.kubectl(ctx, "", uninstall...)
 	if failure == nil {
 		return nil
@@ -117,7 +117,7 @@ func (d *deployment) removeSites(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "", args...); err != nil {
 		return err
 	}
-	d.say("%s deleted", map[bool]string{false: "the Website of make deploy is", true: "all Websites are"}[d.all])
+	d.report("%s deleted", map[bool]string{false: "the Website of make deploy is", true: "all Websites are"}[d.all])
 	return nil
 }
 

@@ -19,8 +19,8 @@ import (
 // uninstallTimeout bounds the command beyond --minimum-age: its requests take some seconds.
 const uninstallTimeout = time.Minute
 
-// whatIsLeft describes the objects that the command does not remove.
-const whatIsLeft = `
+// remainingObjects describes the objects that the command does not remove.
+const remainingObjects = `
 Websites are kept in the store, and their Deployments and Services keep serving.
   to remove the servers:      kubectl delete -k the manifests that installed them
                               (the namespace, volume claim and configmap website-store stay)
@@ -93,5 +93,5 @@ func printUninstalled(out io.Writer, service registration.Service, deleted []str
 	if len(deleted) == 0 {
 		fmt.Fprintf(out, "no APIService leads to service %s\n", service)
 	}
-	fmt.Fprintf(out, whatIsLeft, service.Namespace, service.Name, registration.AnnotationRegistration)
+	fmt.Fprintf(out, remainingObjects, service.Namespace, service.Name, registration.AnnotationRegistration)
 }

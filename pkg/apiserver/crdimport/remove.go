@@ -86,7 +86,7 @@ func (i *Importer) remove(ctx context.Context) error {
 	}
 	if !s.removed() {
 		// Another command that goes back changes the definition.
-		if err := s.goesOn(i.frozenBy, stepRemove); err != nil {
+		if err := s.checkNotReverted(i.frozenBy, stepRemove); err != nil {
 			return err
 		}
 		if !isDetached(s.definition, i.frozenBy) {

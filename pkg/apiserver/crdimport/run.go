@@ -146,7 +146,7 @@ func (i *Importer) Run(ctx context.Context) error {
 		start := time.Now()
 		// Each step begins by reading the cluster, and ends with a wait.
 		if s, err = i.read(ctx); err == nil {
-			err = s.goesOn(i.frozenBy, step.name)
+			err = s.checkNotReverted(i.frozenBy, step.name)
 		}
 		if err == nil {
 			err = step.run(ctx)

@@ -51,9 +51,9 @@ func (i *Importer) read(ctx context.Context) (s state, err error) {
 // frozen reports whether writes are rejected.
 func (s state) frozen() bool { return s.policy != "" }
 
-// goesOn returns an error if another command has gone back since a policy rejects writes. A command that "kubectl
-// exec" has started continues when kubectl ends. A removed definition cannot be restored.
-func (s state) goesOn(policy types.UID, step string) error {
+// checkNotReverted returns an error if another command has gone back since a policy rejects writes. A command that
+// "kubectl exec" has started continues when kubectl ends. A removed definition cannot be restored.
+func (s state) checkNotReverted(policy types.UID, step string) error {
 	switch {
 	case s.removed():
 		return nil

@@ -189,7 +189,7 @@ func TestGoesOn(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := test.state.goesOn("policy", test.step); (err == nil) != test.want {
+			if err := test.state.checkNotReverted("policy", test.step); (err == nil) != test.want {
 				t.Errorf("error %v, want it to go on: %t", err, test.want)
 			}
 		})

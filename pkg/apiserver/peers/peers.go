@@ -107,7 +107,7 @@ func (p *Peers) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if p.config.Unavailable() != nil {
-		return p.look(ctx)
+		return p.readOthers(ctx)
 	}
 	p.forget()
 	if p.config.Ready(ctx) != nil {
@@ -207,8 +207,8 @@ func (p *Peers) find(ctx context.Context) error {
 	return nil
 }
 
-// look records which of the others' Leases have been renewed since its last call.
-func (p *Peers) look(ctx context.Context) error {
+// readOthers records which of the others' Leases have been renewed since its last call.
+func (p *Peers) readOthers(ctx context.Context) error {
 	leases, err := p.config.Leases.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("listing the leases of other replicas: %w", err)

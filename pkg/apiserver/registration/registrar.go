@@ -109,7 +109,7 @@ func (r *Registrar) sync(ctx context.Context) error {
 		return errors.New("there is no CA bundle yet")
 	}
 	if !r.answered {
-		if err := r.ask(ctx, service, bundle); err != nil {
+		if err := r.probe(ctx, service, bundle); err != nil {
 			return fmt.Errorf("service %s does not lead to a ready server yet: %w", r.config.Service, err)
 		}
 		r.answered = true
@@ -120,9 +120,9 @@ func (r *Registrar) sync(ctx context.Context) error {
 	return r.apply(ctx, bundle)
 }
 
-// ask sends a request to the server as kube-apiserver does: to the address of the Service,
+// probe sends a request to the server as kube-apiserver does: to the address of the Service,
 // by the name of the Service.
-func (r *Registrar) ask(ctx context.Context, service *corev1.Service, bundle []byte) error {
+func (r *Registrar) probe(ctx context.Context, service *corev1.Service, bundle []byte) error {
 	host := service.Spec.ClusterIP
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		host = service.Spec.ExternalName

@@ -39,7 +39,7 @@ type responseWriter struct {
 
 var _ http.Flusher = &responseWriter{}
 
-func (w *responseWriter) leaveOut() {
+func (w *responseWriter) removeHeaders() {
 	if w.sent {
 		return
 	}
@@ -55,19 +55,19 @@ func (w *responseWriter) leaveOut() {
 
 // WriteHeader sends the headers.
 func (w *responseWriter) WriteHeader(code int) {
-	w.leaveOut()
+	w.removeHeaders()
 	w.ResponseWriter.WriteHeader(code)
 }
 
 // Write sends the headers, if they are not sent yet, and a part of the body.
 func (w *responseWriter) Write(p []byte) (int, error) {
-	w.leaveOut()
+	w.removeHeaders()
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // A response returns errors unchanged.
 }
 
 // Flush sends the headers, if they are not sent yet, and the buffered data.
 func (w *responseWriter) Flush() {
-	w.leaveOut()
+	w.removeHeaders()
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 

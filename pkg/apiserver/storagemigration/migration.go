@@ -180,7 +180,7 @@ func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMet
 		counts.Current++
 	case err == nil:
 		counts.Rewritten++
-	case apierrors.IsConflict(err), m.gone(err):
+	case apierrors.IsConflict(err), m.isDeleted(err):
 		counts.Changed++
 	case apierrors.IsUnauthorized(err), transient(err) && !apierrors.IsInternalError(err), ctx.Err() != nil:
 		return fmt.Errorf("rewriting %s: %w", klog.KObj(object), err)
@@ -194,9 +194,9 @@ func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMet
 	return nil
 }
 
-// gone reports whether the object was deleted. If its namespace is not found, the
+// isDeleted reports whether the object was deleted. If its namespace is not found, the
 // object still exists, and is not rewritten.
-func (m *Migration) gone(err error) bool {
+func (m *Migration) isDeleted(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
 		status.Status().Details != nil && status.Status().Details.Kind == m.Resource.Resource

@@ -99,7 +99,7 @@ func New(client kubernetes.Interface, config Config) (*Cluster, error) {
 		err = c.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 			cache.DefaultWatchErrorHandler(ctx, r, err)
 			if !c.informer.HasSynced() {
-				c.settle(fmt.Errorf("reading %s: %w", source, err))
+				c.setUnknown(fmt.Errorf("reading %s: %w", source, err))
 			}
 		})
 	}
@@ -222,11 +222,11 @@ func (c *Cluster) apply(data map[string]string, unknown error) {
 	if err := c.proxyCA.set(data[proxyCAKey]); err != nil {
 		unknown = errors.Join(unknown, fmt.Errorf("reading %s of %s: %w", proxyCAKey, source, err))
 	}
-	c.settle(unknown)
+	c.setUnknown(unknown)
 }
 
-// settle records whether the CAs are known.
-func (c *Cluster) settle(unknown error) {
+// setUnknown records whether the CAs are known.
+func (c *Cluster) setUnknown(unknown error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.unknown

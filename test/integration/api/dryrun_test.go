@@ -108,16 +108,17 @@ func TestDryRunStoresNothing(t *testing.T) {
 			return websites.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: dryRun}, metav1.ListOptions{})
 		},
 		"kubectl apply": func(ctx context.Context) error {
-			return said(ctx, "website.mycontroller.nevermosby.io/kubia configured (server dry run)",
+			return checkOutput(ctx, "website.mycontroller.nevermosby.io/kubia configured (server dry run)",
 				betaManifest("kubia", validSource, "replicas: 3"),
 				"apply", "-n", namespace, "-f", "-", "--dry-run=server")
 		},
 		"kubectl scale": func(ctx context.Context) error {
-			return said(ctx, "website.mycontroller.nevermosby.io/kubia scaled (server dry run)", "", "scale", "website/kubia",
-				"-n", namespace, "--replicas=3", "--dry-run=server")
+			return checkOutput(ctx, "website.mycontroller.nevermosby.io/kubia scaled (server dry run)", "",
+				"scale", "website/kubia", "-n", namespace, "--replicas=3", "--dry-run=server")
 		},
 		"kubectl delete": func(ctx context.Context) error {
-			return said(ctx, `website.mycontroller.nevermosby.io "kubia" deleted from `+namespace+` namespace (server dry run)`,
+			return checkOutput(ctx,
+				`website.mycontroller.nevermosby.io "kubia" deleted from `+namespace+` namespace (server dry run)`,
 				"", "delete", "website/kubia", "-n", namespace, "--dry-run=server")
 		},
 	}
@@ -144,8 +145,8 @@ func TestDryRunStoresNothing(t *testing.T) {
 	})
 }
 
-// said runs kubectl with an input and returns an error unless its output contains want.
-func said(ctx context.Context, want, input string, args ...string) error {
+// checkOutput runs kubectl with an input and returns an error unless its output contains want.
+func checkOutput(ctx context.Context, want, input string, args ...string) error {
 	stdout, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(input), args...)
 	if err == nil && !strings.Contains(stdout, want) {
 		err = fmt.Errorf("kubectl printed %q and %q, want %q", stdout, stderr, want)

@@ -101,14 +101,14 @@ func TestGeneratedNames(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	generated := func(manifest string) string { return strings.Replace(manifest, `name: ""`, "generateName: kubia-", 1) }
 	for _, input := range []string{betaManifest("", validSource), manifest("", validRepo, validDeployment)} {
-		if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(input), "create", "-n", namespace,
-			"-f", "-"); err != nil {
+		if err := checkOutput(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(input),
+			"create", "-n", namespace, "-f", "-"); err != nil {
 			t.Error(err)
 		}
 	}
 	// v1alpha1 requires the Deployment's name, which the second Website would share.
-	if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(betaManifest("", validSource)),
-		"create", "-n", namespace, "-f", "-"); err != nil {
+	if err := checkOutput(t.Context(), "website.mycontroller.nevermosby.io/kubia-",
+		generated(betaManifest("", validSource)), "create", "-n", namespace, "-f", "-"); err != nil {
 		t.Error(err)
 	}
 	if stderr := framework.KubectlRefused(t, generated(manifest("", validRepo, validDeployment)), "create", "-n",

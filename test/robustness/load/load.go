@@ -132,8 +132,8 @@ func (l *Load) newValue() history.Request {
 	return history.Request{Value: "v" + strconv.Itoa(l.values), NewTier: tiers[rand.IntN(len(tiers))]}
 }
 
-// saw records a revision.
-func (l *Load) saw(revision int64) {
+// remember records a revision.
+func (l *Load) remember(revision int64) {
 	if revision == 0 {
 		return
 	}
@@ -184,7 +184,7 @@ func (l *Load) write(ctx context.Context, c *client) {
 			last = c.patch(ctx, name, r)
 		}
 		if last.Object != nil {
-			l.saw(last.Object.Revision)
+			l.remember(last.Object.Revision)
 		}
 		if current != nil && current.Revision != 0 {
 			c.seen[name] = current.Revision

@@ -128,7 +128,7 @@ func TestOutage(t *testing.T) {
 			})
 			t.Logf("Websites can be written %s after etcd is back", time.Since(back))
 			opens(t, secondURL)
-			gone(t, deleted)
+			waitDeleted(t, deleted)
 			t.Logf("the namespace is gone %s after etcd is back", time.Since(back))
 		})
 	}
@@ -299,7 +299,7 @@ func stillThere(t *testing.T, namespace string) {
 	}
 }
 
-func gone(t *testing.T, namespace string) {
+func waitDeleted(t *testing.T, namespace string) {
 	t.Helper()
 	framework.WaitFor(t, "the namespace is gone", func(ctx context.Context) error {
 		_, err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
