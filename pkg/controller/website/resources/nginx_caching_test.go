@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const revalidate = "public, max-age=0, must-revalidate"
@@ -132,47 +130,6 @@ func TestNginxValidators(t *testing.T) {
 		response.Header.Get("Website-Commit") != commitC {
 		t.Errorf("with the ETag of the same file in the previous commit: %d", response.StatusCode)
 	}
-}
-
-func TestNginxCacheControl(t *testing.T) {
-	immutable := "public, max-age=31536000, immutable"
-	s := startNginx(t, withServing(v1beta1.WebsiteServing{
-		Headers: []v1beta1.ResponseHeader{
-			{Path: "/assets/*", Name: "cache-control", Value: immutable},
-			{Path: "/raw/*", Name: "X-Content-Type-Options", Value: "other"},
-		},
-		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", StatusCode: 301},
-			{From: "/assets/latest.js", To: "/assets/app.js", StatusCode: 302}},
-	}))
-	s.write(commitA, "index.html", "home")
-	s.write(commitA, "404.html", "not here")
-	s.write(commitA, "assets/deep/index.html", "deep")
-	s.write(commitA, "assets/app.js", "code")
-	s.write(commitA, "raw/file", "file")
-	s.publish("releases/" + commitA)
-
-	for path, want := range map[string]map[string]string{
-		"/":       {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
-		"/old":    {"Cache-Control": revalidate, "ETag": ""},
-		"/assets": {"Cache-Control": revalidate, "ETag": ""},
-		// Redirects are no files.
-		"/assets/latest.js": {"Cache-Control": revalidate, "ETag": ""},
-		"/assets/deep":      {"Cache-Control": revalidate, "ETag": ""},
-		"/assets/app.js":    {"Cache-Control": immutable, "X-Content-Type-Options": "nosniff"},
-		"/missing":          {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
-		// Another replica may have it already, or still.
-		"/assets/missing.js": {"Cache-Control": revalidate},
-		"/raw/file":          {"X-Content-Type-Options": "other"},
-	} {
-		response, _ := s.get(s.http, path)
-		wantHeaders(t, response, want)
-	}
-	response, _ := s.get(s.http, "/assets/app.js", "If-None-Match", tagOf("code"))
-	// The file that it stands for may be another than that of the path, such as an index.
-	wantHeaders(t, response, map[string]string{"Cache-Control": ""})
-	s.publish("gone")
-	response, _ = s.get(s.http, "/assets/app.js")
-	wantHeaders(t, response, map[string]string{"Cache-Control": "no-store"})
 }
 
 func TestNginxRanges(t *testing.T) {

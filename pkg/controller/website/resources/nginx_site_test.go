@@ -48,6 +48,8 @@ type testSite struct {
 	sockets string
 	// users is the file with the users of a protected site.
 	users string
+	// commit is the one that the rows of a requestTable are answered from.
+	commit string
 	// limits are those of its connections.
 	limits connectionLimits
 	// master is the process that has the workers as its children.

@@ -1,0 +1,257 @@
+package resources
+
+import "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+
+// fileRequests are for files, directories and what is missing.
+var fileRequests = map[string]requestTable{
+	"files and directories": {
+		files: []string{
+			"index.html", "404.html", "page.html", "sub/index.html", "empty/", "odd/index.html/", "a b.txt", "größe.html",
+			"straße/index.html",
+		},
+		want: map[string]string{
+			"/":                "200 : the content of index.html",
+			"HEAD /":           "200 | Content-Type: text/html; charset=utf-8",
+			"/page":            "200 : the content of page.html",
+			"/page.html":       "200 : the content of page.html",
+			"/page/":           "404 : the content of 404.html",
+			"/sub":             "301 | Location: /sub/",
+			"/sub?a=b":         "301 | Location: /sub/?a=b",
+			"/sub/":            "200 : the content of sub/index.html",
+			"/empty":           "301 | Location: /empty/",
+			"/empty/":          "404 : the content of 404.html",
+			"/odd/":            "404 : the content of 404.html",
+			"/odd/index.html/": "404 : the content of 404.html",
+			"/a%20b.txt":       "200 : the content of a b.txt",
+			"/gr%C3%B6%C3%9Fe": "200 : the content of größe.html",
+			"/stra%C3%9Fe":     "301 | Location: /stra%C3%9Fe/",
+			"/missing":         "404 | Cache-Control: " + revalidate + " : the content of 404.html",
+			"/missing.js":      "404 : the content of 404.html",
+			"POST /":           "405 | Allow: GET, HEAD",
+			"PUT /page.html":   "405 | Allow: GET, HEAD",
+			"DELETE /missing":  "405 | Allow: GET, HEAD",
+			"OPTIONS /":        "405 | Allow: GET, HEAD",
+			"OPTIONS / | Origin: https://a.example | Access-Control-Request-Method: GET": "405 | Allow: GET, HEAD | " +
+				"Access-Control-Allow-Origin:",
+		},
+	},
+	"the nearest page for what is missing": {
+		files: []string{
+			"index.html", "404.html", "de/404.html", "de/hilfe/index.html", "de/tief/a/b/c/404.html",
+			"fr/404.html/index.html", "leer/",
+			".hidden/404.html", "sub/.hidden/404.html", "größe/404.html", ".well-known/404.html", "what?/404.html",
+		},
+		want: map[string]string{
+			"/missing":                    "404 | Cache-Control: " + revalidate + " : the content of 404.html",
+			"/de/missing":                 "404 | Cache-Control: " + revalidate + " : the content of de/404.html",
+			"/de/missing.js":              "404 : the content of de/404.html",
+			"/de/missing?a=b":             "404 : the content of de/404.html",
+			"/missing?a=/de/x":            "404 : the content of 404.html",
+			"/de/":                        "404 : the content of de/404.html",
+			"/de/missing/":                "404 : the content of de/404.html",
+			"/de/hilfe/missing":           "404 : the content of de/404.html",
+			"/de/hilfe/no/such/directory": "404 : the content of de/404.html",
+			"/de/tief/a/b/c/missing":      "404 : the content of de/tief/a/b/c/404.html",
+			"/de/tief/a/b/missing":        "404 : the content of de/404.html",
+			"/de/1/2/3/4/5/6/7":           "404 : the content of de/404.html",
+			"/de/1/2/3/4/5/6/7/8/9":       "404 : the content of 404.html",
+			"/fr/missing":                 "404 : the content of 404.html",
+			"/leer/":                      "404 : the content of 404.html",
+			"/d/missing":                  "404 : the content of 404.html",
+			"/DE/missing":                 "404 : the content of 404.html",
+			"/de/../missing":              "404 : the content of 404.html",
+			"/x/../de/missing":            "404 : the content of de/404.html",
+			"/%64e/missing":               "404 : the content of de/404.html",
+			"/gr%C3%B6%C3%9Fe/missing":    "404 : the content of größe/404.html",
+			"/what%3F/missing":            "404 : the content of what?/404.html",
+			"/de/%0Amissing":              "404 : the content of de/404.html",
+			"/.hidden/missing":            "404 : the content of 404.html",
+			"/.hidden/404.html":           "404 : the content of 404.html",
+			"/sub/.hidden/missing":        "404 : the content of 404.html",
+			"/sub/.hidden/a/missing":      "404 : the content of 404.html",
+			"/de/.git":                    "404 : the content of 404.html",
+			"/.well-known/missing":        "404 : the content of .well-known/404.html",
+			"/.error/de/missing":          "404 : the content of 404.html",
+			"/.error/404.html?/.hidden/x": "404 : the content of 404.html",
+			"/de/404.html":                "200 : the content of de/404.html",
+			"/de":                         "301 | Location: /de/",
+			"HEAD /de/missing":            "404",
+		},
+	},
+	"the nearest page and one by another name": {
+		serving: v1beta1.WebsiteServing{NotFoundPath: "/errors/missing"},
+		files:   []string{"index.html", "errors/missing.html", "de/404.html", "404.html"},
+		want: map[string]string{
+			"/missing":    "404 : the content of errors/missing.html",
+			"/de/missing": "404 : the content of de/404.html",
+			"/fr/missing": "404 : the content of errors/missing.html",
+		},
+	},
+	"files of other hosts are not published": {
+		files: []string{
+			"index.html", "404.html", "_headers", "_redirects", "netlify.toml", "wrangler.toml", "wrangler.json",
+			"wrangler.jsonc",
+			"_headers.txt", "docs/_headers", "docs/netlify.toml",
+		},
+		want: map[string]string{
+			"/_headers":          "404 : the content of 404.html",
+			"/_redirects":        "404 : the content of 404.html",
+			"/%5Fredirects":      "404 : the content of 404.html",
+			"//_redirects":       "404 : the content of 404.html",
+			"/docs/../_headers":  "404 : the content of 404.html",
+			"/netlify.toml":      "404 : the content of 404.html",
+			"/netlify%2Etoml":    "404 : the content of 404.html",
+			"/wrangler.toml":     "404 : the content of 404.html",
+			"/wrangler.json":     "404 : the content of 404.html",
+			"/wrangler.jsonc":    "404 : the content of 404.html",
+			"HEAD /_headers":     "404",
+			"/_headers.txt":      "200 : the content of _headers.txt",
+			"/docs/_headers":     "200 : the content of docs/_headers",
+			"/docs/netlify.toml": "200 : the content of docs/netlify.toml",
+		},
+	},
+	"a file of another host is no page for errors": {
+		serving: v1beta1.WebsiteServing{NotFoundPath: "/_redirects"},
+		files:   []string{"index.html", "_redirects"},
+		want:    map[string]string{"/missing": "404 | Content-Type: text/html; charset=utf-8"},
+	},
+	"pages without extension": {
+		files: []string{
+			"index.html", "404.html", "page.html", "file", "file.html", "both.html", "both/index.html",
+			"folder/index.html", "sub/page.html", "sub.page.html", "a b%.html", "index/index.html",
+			".well-known/page.html", "folder.html/page.html", "upper.HTML", "other.htm",
+		},
+		want: map[string]string{
+			"/page":        "200 | Content-Type: text/html; charset=utf-8 : the content of page.html",
+			"/page?a=b":    "200 | Content-Type: text/html; charset=utf-8 : the content of page.html",
+			"/sub/page":    "200 | Content-Type: text/html; charset=utf-8 : the content of sub/page.html",
+			"/sub.page":    "200 | Content-Type: text/html; charset=utf-8 : the content of sub.page.html",
+			"/sub/../page": "200 | Content-Type: text/html; charset=utf-8 : the content of page.html",
+			"/a%20b%25":    "200 | Content-Type: text/html; charset=utf-8 : the content of a b%.html",
+			"/.well-known/page": "200 | Content-Type: text/html; charset=utf-8 : the content of " +
+				".well-known/page.html",
+			"/404":  "200 | Content-Type: text/html; charset=utf-8 : the content of 404.html",
+			"/both": "200 | Content-Type: text/html; charset=utf-8 : the content of both.html",
+			"/both/": "200 | Content-Type: text/html; charset=utf-8 : the content of " +
+				"both/index.html",
+			"/folder/": "200 | Content-Type: text/html; charset=utf-8 : the content of " +
+				"folder/index.html",
+			"/folder/index": "200 | Content-Type: text/html; charset=utf-8 : the content of " +
+				"folder/index.html",
+			"/index": "200 | Content-Type: text/html; charset=utf-8 : the content of index.html",
+			"/":      "200 | Content-Type: text/html; charset=utf-8 : the content of index.html",
+			"/folder.html/page": "200 | Content-Type: text/html; charset=utf-8 : the content of " +
+				"folder.html/page.html",
+			"/folder.html/page.html?a=/.git": "200 | Content-Type: text/html; charset=utf-8 : the content of " +
+				"folder.html/page.html",
+			"/file":                     "200 | Content-Type: application/octet-stream : the content of file",
+			"/page/":                    "404 : the content of 404.html",
+			"/page/index":               "404 : the content of 404.html",
+			"/page.":                    "404 : the content of 404.html",
+			"/pag":                      "404 : the content of 404.html",
+			"/page.htm":                 "404 : the content of 404.html",
+			"/PAGE":                     "404 : the content of 404.html",
+			"/page.html.html":           "404 : the content of 404.html",
+			"/page%2f":                  "404 : the content of 404.html",
+			"/page%0a":                  "404 : the content of 404.html",
+			"/sub/":                     "404 : the content of 404.html",
+			"/folder.html/":             "404 : the content of 404.html",
+			"/upper":                    "404 : the content of 404.html",
+			"/other":                    "404 : the content of 404.html",
+			"/folder":                   "301 | Location: /folder/",
+			"/folder.html":              "301 | Location: /folder.html/",
+			"/sub":                      "301 | Location: /sub/",
+			"/folder?a=b":               "301 | Location: /folder/?a=b",
+			"HEAD /page":                "200 | Content-Type: text/html; charset=utf-8",
+			"POST /page":                "405",
+			"/page | Range: bytes=4-10": "206 : content",
+		},
+	},
+	"nothing at all": {
+		files: []string{
+			"empty/",
+		},
+		want: map[string]string{
+			"/":         "404 | Content-Type: text/html; charset=utf-8",
+			"/missing":  "404",
+			"/404.html": "404",
+		},
+	},
+	"no index": {
+		files: []string{
+			"404.html", "sub/file.txt",
+		},
+		want: map[string]string{
+			"/":             "404 : the content of 404.html",
+			"/sub/":         "404 : the content of 404.html",
+			"/sub":          "301",
+			"/sub/file.txt": "200",
+			"/file.txt/":    "404",
+		},
+	},
+	"a hidden page for what is missing": {
+		serving: v1beta1.WebsiteServing{NotFoundPath: "/.errors/404.html"},
+		files: []string{
+			".errors/404.html",
+		},
+		want: map[string]string{
+			"/":                 "404 | Content-Type: text/html; charset=utf-8",
+			"/missing":          "404",
+			"/.errors/404.html": "404",
+		},
+	},
+	"another index": {
+		serving: v1beta1.WebsiteServing{Index: "home.htm"},
+		files: []string{
+			"home.htm", "index.html", "sub/index.html",
+		},
+		want: map[string]string{
+			"/":         "200 : the content of home.htm",
+			"/home.htm": "200 : the content of home.htm",
+			"/sub/":     "404",
+			"/index":    "200 : the content of index.html",
+			"/sub":      "301 | Location: /sub/",
+		},
+	},
+	"before the first release": {
+		unpublished: true,
+		serving: v1beta1.WebsiteServing{
+			Redirects: []v1beta1.Redirect{{From: "/old", To: "/", StatusCode: 301}},
+			Headers: []v1beta1.ResponseHeader{
+				{Path: "/*", Name: "X-All", Value: "all"}, {Path: "/*", Name: "Cache-Control", Value: "max-age=60"},
+			},
+		},
+		want: map[string]string{
+			"/": "503 | Retry-After: 10 | Cache-Control: no-store | Content-Type: text/html; " +
+				"charset=utf-8 | ETag:",
+			"HEAD /":                "503 | Retry-After: 10",
+			"/missing.js":           "503 | Cache-Control: no-store",
+			"/.git":                 "503",
+			"/.well-known/nodeinfo": "503",
+			"/old":                  "503 | Location:",
+			"POST /":                "503",
+			"/ | If-None-Match: *":  "503",
+			"/ | Range: bytes=0-1":  "503 | X-All: all",
+		},
+	},
+	"files that nginx may not read": {
+		unreadable: []string{"secret.txt", "secret.html", "sub/index.html", ".well-known/nodeinfo"},
+		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
+			{Path: "/*", Name: "Cache-Control", Value: "max-age=60"},
+		}},
+		files: []string{
+			"index.html", "404.html", "secret.txt", "secret.html", "sub/index.html", ".well-known/nodeinfo",
+		},
+		want: map[string]string{
+			"/secret.txt":                    "404 | Cache-Control: " + revalidate + " : the content of 404.html",
+			"/secret.html":                   "404 : the content of 404.html",
+			"/secret":                        "404",
+			"/sub/":                          "404",
+			"/.well-known/nodeinfo":          "404",
+			"HEAD /secret.txt":               "404",
+			"/secret.txt | Range: bytes=0-1": "404",
+			"/secret.txt | If-None-Match: *": "404",
+			"/":                              "200",
+		},
+	},
+}
