@@ -30,11 +30,12 @@ func isEncoded(raw []byte) bool {
 func endOfKey(raw []byte, i int) int {
 	for ; i+1 < len(raw); i++ {
 		switch c := raw[i]; {
+		case isPlain[c]:
 		case c == '"' && raw[i+1] == ':':
 			return i + 1
 		case c == '\\' && (raw[i+1] == '"' || raw[i+1] == '\\'):
 			i++
-		case !isPlain[c]:
+		default:
 			return -1
 		}
 	}
