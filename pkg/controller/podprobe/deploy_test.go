@@ -229,7 +229,7 @@ func TestSync(t *testing.T) {
 				d.mu.Unlock()
 				begun := time.Now()
 				if first := p.FirstSeen(testWebsite, commitOf(1)); !first.IsZero() {
-					t.Errorf("it is said to be known since when pods have the commit with which they were first seen: %v", first)
+					t.Errorf("the initial commit of pods has a time of first observation: %v", first)
 				}
 				asked, _ := d.counts("b")
 				wanted := Wanted{UID: "1", Generation: 1, Sync: "x"}

@@ -43,7 +43,7 @@ func TestGoneWebsiteGetsNothingBack(t *testing.T) {
 				t.Errorf("children of a Website that is gone were written: %q", got)
 			}
 			if got := f.events(); len(got) > 0 {
-				t.Errorf("users were told %q", got)
+				t.Errorf("the events are %q", got)
 			}
 		})
 	}
