@@ -116,7 +116,7 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		return nil
 	}
 	update := website.DeepCopy()
-	update.ManagedFields = nil // Of previews, those of other managers are not in memory.
+	update.ManagedFields = nil // For previews, only the managed fields of the controller are in memory.
 	update.Status = current
 	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update,
 		metav1.UpdateOptions{FieldManager: cached.FieldManager})
