@@ -27,25 +27,38 @@ import (
 // Run it for longer by: go test -fuzz=FuzzAcceptedWebsites ./pkg/controller/website/resources
 func FuzzAcceptedWebsites(f *testing.F) {
 	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/",
-		"X-Frame-Options", "DENY")
+		"X-Frame-Options", "DENY",
+		"/data/*", "dat", "text/plain; charset=utf-8", "Shift_JIS")
 	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old",
-		"https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
+		"https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`,
+		"/feed", "JS", "application/x+y", "None")
 	f.Add("ssh://git@example.com:2222/~u/x", "v1.0+b=1#2@3", "a.b-c_d", "_.x", "/~/+,=:@&!()*-", "/(a|b)*",
-		"/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,")
+		"/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,",
+		"/größe;{}'", "c++", "a!#&^_.+-/b", "UTF-8")
 	f.Add("https://example.com/site.git", "zweig/ä-日本", "my site/日本 docs", "index.html", "/404.html", "/a", "/b", "/",
-		"X-Frame-Options", "DENY")
-	f.Add("https://example.com/site.git", "a b", "a\u202e", "ä b", "/ä b", "/ä b", "/ä b", "/ä b", "X-ä", "ä")
+		"X-Frame-Options", "DENY",
+		"/.git/*", "include", "include/x;charset=gbk", "x-mac-cyrillic")
+	f.Add("https://example.com/site.git", "a b", "a\u202e", "ä b", "/ä b", "/ä b", "/ä b", "/ä b", "X-ä", "ä",
+		"/a/", "a b", "a b/c", "a b")
 	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)",
-		"/$(x)", "X", "$(x)")
-	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
+		"/$(x)", "X", "$(x)",
+		"/$(x)", "$(x)", "a/$(x)", "$(x)")
+	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x",
+		"-x", "-x", "-x/-x", "-x")
 	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n",
-		"/\x7f", "X\n", "x\t")
-	f.Add("https://h/x", "a", "$uri", "$x", "/$x", "/${x}", "https://$host/", "/$", "X", "$host")
-	f.Add("https://h/x", "a", `a"b`, `a;b`, `/a;b`, `/a"b`, `/a\b`, `/a{b}`, "X", `a\"; return 200; #`)
+		"/\x7f", "X\n", "x\t",
+		"/a\n", "a\n", "a/b\n", "UTF-8\n")
+	f.Add("https://h/x", "a", "$uri", "$x", "/$x", "/${x}", "https://$host/", "/$", "X", "$host",
+		"/$uri", "$x", "a/$x", "$x")
+	f.Add("https://h/x", "a", `a"b`, `a;b`, `/a;b`, `/a"b`, `/a\b`, `/a{b}`, "X", `a\"; return 200; #`,
+		"/a\"b", "a\"", "a/b\"; return 200", "a;b")
 
-	f.Add("https://h/x", "a", "a", "a", "/größe fehlt.html", "/日本 'x';{}/*", "/a/:splat", "/ö;{} '#/*", "X", "x")
-	f.Add("https://h/x", "a", "a", "a", "/%23%25", "/%3F%25/%2A%3B%7D/*", "/a", "/%7E%3f#", "X", "x")
-	f.Add("https://h/x", "a", "a", "a", "/%0a%3f", "/%22%24", "/a", "/%5C%C3%B6", "X", "x")
+	f.Add("https://h/x", "a", "a", "a", "/größe fehlt.html", "/日本 'x';{}/*", "/a/:splat", "/ö;{} '#/*", "X", "x",
+		"/.well-known/*", "svgz", "text/html", "none")
+	f.Add("https://h/x", "a", "a", "a", "/%23%25", "/%3F%25/%2A%3B%7D/*", "/a", "/%7E%3f#", "X", "x",
+		"/%23%25", "_", "a/b; charset=UTF-8", "off")
+	f.Add("https://h/x", "a", "a", "a", "/%0a%3f", "/%22%24", "/a", "/%5C%C3%B6", "X", "x",
+		"/%0a%3f", ".a", "a/b; charset=x", "utf-8")
 
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
@@ -55,7 +68,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	nginx, missing := exec.LookPath("nginx")
 
 	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName,
-		headerValue string) {
+		headerValue, typePath, extension, contentType, charset string) {
 		// One at a time, so that a value that is refused does not hide another.
 		members := []func(*v1beta1.Website){
 			func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = repository },
@@ -84,6 +97,16 @@ func FuzzAcceptedWebsites(f *testing.F) {
 				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
 					v1beta1.ResponseHeader{Path: "/*", Name: "X-Valued", Value: headerValue})
 			},
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Types = append(w.Spec.Serving.Types, v1beta1.ContentType{Path: typePath, Type: "text/plain"})
+			},
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Types = append(w.Spec.Serving.Types, v1beta1.ContentType{Extension: extension, Type: contentType})
+			},
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Types = append(w.Spec.Serving.Types, v1beta1.ContentType{Path: "/typed", Type: contentType})
+			},
+			func(w *v1beta1.Website) { w.Spec.Serving.Charset = charset },
 		}
 		// All that are accepted go into one configuration: nginx takes long to start.
 		site := newWebsite()
