@@ -6,6 +6,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -47,3 +49,16 @@ func TrimPreview(website *v1beta1.Website) {
 	}
 	website.ManagedFields = []metav1.ManagedFieldsEntry{*entry}
 }
+
+// copied returns a copy of an object in the caches that shares its parts, as nothing changes them. Objects in caches
+// are runtime.Objects because the MutationCache of client-go compares only those.
+func copied[T any](object *T) *T { return ptr.To(*object) }
+
+// The copies of children.
+func (d *Deployment) DeepCopyObject() runtime.Object          { return copied(d) }
+func (c *ConfigMap) DeepCopyObject() runtime.Object           { return copied(c) }
+func (s *Service) DeepCopyObject() runtime.Object             { return copied(s) }
+func (b *PodDisruptionBudget) DeepCopyObject() runtime.Object { return copied(b) }
+func (i *Ingress) DeepCopyObject() runtime.Object             { return copied(i) }
+func (r *HTTPRoute) DeepCopyObject() runtime.Object           { return copied(r) }
+func (s *ListenerSet) DeepCopyObject() runtime.Object         { return copied(s) }

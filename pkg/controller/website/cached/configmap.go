@@ -2,8 +2,6 @@ package cached
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -42,11 +40,3 @@ func agentFile(configMap *corev1.ConfigMap, name string) string {
 	}
 	return ""
 }
-
-// GetObjectKind returns the kind that events refer to.
-func (*ConfigMap) GetObjectKind() schema.ObjectKind {
-	return kindOf(corev1.SchemeGroupVersion, "ConfigMap")
-}
-
-// DeepCopyObject returns a copy.
-func (c *ConfigMap) DeepCopyObject() runtime.Object { return copied(c) }

@@ -3,8 +3,6 @@ package cached
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -51,14 +49,6 @@ func OfDeployment(deployment *appsv1.Deployment) *Deployment {
 		Status:          trimDeploymentStatus(deployment.Status),
 	}
 }
-
-// GetObjectKind returns the kind that events refer to.
-func (*Deployment) GetObjectKind() schema.ObjectKind {
-	return kindOf(appsv1.SchemeGroupVersion, "Deployment")
-}
-
-// DeepCopyObject returns a copy.
-func (d *Deployment) DeepCopyObject() runtime.Object { return copied(d) }
 
 func hasContainer(containers []corev1.Container, name string) bool {
 	for i := range containers {

@@ -65,6 +65,7 @@ type Fields[S Object, A ApplyConfiguration[A]] struct {
 	Extract func(child S, fieldManager string) (A, error)
 	// Digest returns the digest of such fields, which have another generation of the Website afterwards.
 	Digest func(configuration A) (Digest, error)
+	kind   *metav1.TypeMeta
 }
 
 // The fields of each kind. kube-apiserver stores the defaults of all keys of lists. Websites have theirs in the schema

@@ -3,6 +3,7 @@ package cached
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -18,7 +19,9 @@ func fieldsOf[S any, T interface {
 	Object
 }, A ApplyConfiguration[A]](newConfiguration func(name, namespace string) A,
 	digest func(A) (Digest, error)) Fields[T, A] {
-	return Fields[T, A]{Digest: digest, Extract: func(child T, fieldManager string) (A, error) {
+	empty := newConfiguration("", "")
+	kind := &metav1.TypeMeta{APIVersion: *empty.GetAPIVersion(), Kind: *empty.GetKind()}
+	return Fields[T, A]{Digest: digest, kind: kind, Extract: func(child T, fieldManager string) (A, error) {
 		applied := newConfiguration(child.GetName(), child.GetNamespace())
 		entry := appliedEntry(child, fieldManager)
 		if entry == nil || entry.FieldsV1 == nil {

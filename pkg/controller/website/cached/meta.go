@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -75,10 +74,14 @@ func NotesOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) No
 type Meta struct {
 	metav1.ObjectMeta
 	Notes
+	kind *metav1.TypeMeta
 }
 
 // Written returns the notes.
 func (m *Meta) Written() Notes { return m.Notes }
+
+// GetObjectKind returns the kind of the child, for events about it.
+func (m *Meta) GetObjectKind() schema.ObjectKind { return m.kind }
 
 // metaOf returns the Meta of a child.
 func metaOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) Meta {
@@ -93,18 +96,9 @@ func metaOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) Met
 			DeletionTimestamp: child.GetDeletionTimestamp(), Labels: labels,
 			OwnerReferences: TrimOwners(child.GetOwnerReferences()),
 		},
-		Notes: NotesOf(child, fields),
+		Notes: NotesOf(child, fields), kind: fields.kind,
 	}
 }
-
-// kindOf returns the kind of an object in the caches, to which events refer.
-func kindOf(version schema.GroupVersion, kind string) schema.ObjectKind {
-	return &metav1.TypeMeta{APIVersion: version.String(), Kind: kind}
-}
-
-// copied returns a copy of an object in the caches that shares its parts, as nothing changes them. Objects in caches
-// are runtime.Objects because the MutationCache of client-go compares only those.
-func copied[T any](object *T) *T { return ptr.To(*object) }
 
 // pickLabels returns the labels with some keys.
 func pickLabels(labels map[string]string, keys ...string) map[string]string {

@@ -3,8 +3,6 @@ package cached
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
@@ -36,14 +34,6 @@ func OfIngress(ingress *networkingv1.Ingress) *Ingress {
 	return kept
 }
 
-// GetObjectKind returns the kind that events refer to.
-func (*Ingress) GetObjectKind() schema.ObjectKind {
-	return kindOf(networkingv1.SchemeGroupVersion, "Ingress")
-}
-
-// DeepCopyObject returns a copy.
-func (i *Ingress) DeepCopyObject() runtime.Object { return copied(i) }
-
 // HTTPRoute is the cached form of an HTTPRoute.
 type HTTPRoute struct {
 	Meta
@@ -61,14 +51,6 @@ func OfHTTPRoute(route *gatewayv1.HTTPRoute) *HTTPRoute {
 	}
 	return kept
 }
-
-// GetObjectKind returns the kind that events refer to.
-func (*HTTPRoute) GetObjectKind() schema.ObjectKind {
-	return kindOf(gatewayv1.SchemeGroupVersion, "HTTPRoute")
-}
-
-// DeepCopyObject returns a copy.
-func (r *HTTPRoute) DeepCopyObject() runtime.Object { return copied(r) }
 
 // ListenerSet is the cached form of a ListenerSet.
 type ListenerSet struct {
@@ -90,11 +72,3 @@ func OfListenerSet(set *gatewayv1.ListenerSet) *ListenerSet {
 	}
 	return kept
 }
-
-// GetObjectKind returns the kind that events refer to.
-func (*ListenerSet) GetObjectKind() schema.ObjectKind {
-	return kindOf(gatewayv1.SchemeGroupVersion, "ListenerSet")
-}
-
-// DeepCopyObject returns a copy.
-func (s *ListenerSet) DeepCopyObject() runtime.Object { return copied(s) }

@@ -3,8 +3,6 @@ package cached
 import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Service is the cached form of a Service.
@@ -31,14 +29,6 @@ func OfService(service *corev1.Service) *Service {
 	return kept
 }
 
-// GetObjectKind returns the kind that events refer to.
-func (*Service) GetObjectKind() schema.ObjectKind {
-	return kindOf(corev1.SchemeGroupVersion, "Service")
-}
-
-// DeepCopyObject returns a copy.
-func (s *Service) DeepCopyObject() runtime.Object { return copied(s) }
-
 // PodDisruptionBudget is the cached form of a PodDisruptionBudget.
 type PodDisruptionBudget struct {
 	Meta
@@ -50,11 +40,3 @@ type PodDisruptionBudget struct {
 func OfPodDisruptionBudget(budget *policyv1.PodDisruptionBudget) *PodDisruptionBudget {
 	return &PodDisruptionBudget{metaOf(budget, PodDisruptionBudgets), trimLabelSelector(budget.Spec.Selector)}
 }
-
-// GetObjectKind returns the kind that events refer to.
-func (*PodDisruptionBudget) GetObjectKind() schema.ObjectKind {
-	return kindOf(policyv1.SchemeGroupVersion, "PodDisruptionBudget")
-}
-
-// DeepCopyObject returns a copy.
-func (b *PodDisruptionBudget) DeepCopyObject() runtime.Object { return copied(b) }

@@ -13,12 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	clientevents "k8s.io/client-go/tools/events"
 	recordutil "k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
@@ -52,10 +50,8 @@ var _ clientevents.EventRecorder = &Recorder{}
 // logger; its end does not stop the recorder, Shutdown does.
 func NewRecorder(ctx context.Context, sink clientevents.EventSink) (*Recorder, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, gatewayv1.Install, v1beta1.Install} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering the types that events refer to: %w", err)
-		}
+	if err := v1beta1.Install(scheme); err != nil { // Children in the caches know their kinds.
+		return nil, fmt.Errorf("registering the types that events refer to: %w", err)
 	}
 	host, err := os.Hostname()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,8 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // slowSink accepts events only once it is released.
@@ -63,8 +66,8 @@ func TestRecorderFlushes(t *testing.T) {
 	release := make(chan struct{})
 	sink := &slowSink{release: release}
 	recorder := newTestRecorder(t, sink)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "s",
-		UID: "uid-of-s"}}
+	service := cached.OfService(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault,
+		Name: "s", UID: "uid-of-s"}})
 	recorder.Eventf(newWebsite(), service, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created %s", "it")
 
 	flushed := make(chan struct{})
@@ -107,9 +110,13 @@ func TestRecorderKnowsChildren(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "s", UID: "uid-of-s"}
 	want := sets.New[string]()
 	for kind, child := range map[string]runtime.Object{
-		"Deployment": &appsv1.Deployment{ObjectMeta: meta}, "Ingress": &networkingv1.Ingress{ObjectMeta: meta},
-		"HTTPRoute": &gatewayv1.HTTPRoute{ObjectMeta: meta}, "ListenerSet": &gatewayv1.ListenerSet{ObjectMeta: meta},
-		"Website": newWebsite(),
+		"Deployment":          cached.OfDeployment(&appsv1.Deployment{ObjectMeta: meta}),
+		"ConfigMap":           cached.OfConfigMap(&corev1.ConfigMap{ObjectMeta: meta}),
+		"PodDisruptionBudget": cached.OfPodDisruptionBudget(&policyv1.PodDisruptionBudget{ObjectMeta: meta}),
+		"Ingress":             cached.OfIngress(&networkingv1.Ingress{ObjectMeta: meta}),
+		"HTTPRoute":           cached.OfHTTPRoute(&gatewayv1.HTTPRoute{ObjectMeta: meta}),
+		"ListenerSet":         cached.OfListenerSet(&gatewayv1.ListenerSet{ObjectMeta: meta}),
+		"Website":             newWebsite(),
 	} {
 		want.Insert(kind)
 		recorder.Eventf(newWebsite(), child, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created it")
