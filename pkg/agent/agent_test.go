@@ -199,7 +199,7 @@ func TestKeepsEarlierAssets(t *testing.T) {
 	}
 }
 
-// TestPublishes: what is pushed is served, and each change is answered to a request that waits for it.
+// TestPublishes: pushed commits are served, and a request that waits for a change is answered at each one.
 func TestPublishes(t *testing.T) {
 	a, r := startAgent(t)
 	a.serves(t, "a")
@@ -225,7 +225,7 @@ func TestPublishes(t *testing.T) {
 		t.Errorf("answered with %+v", status)
 	}
 	a.serves(t, "a")
-	// What has happened already is answered at once.
+	// A past change is answered at once.
 	for _, parameters := range [][]string{
 		{requests.ParameterAfter, "another"},
 		{requests.ParameterExpect, commit("a"), requests.ParameterAfter, a.Status().Revision},
@@ -328,7 +328,7 @@ func (w *waiting) count(signed bool) int {
 	return w.unsigned
 }
 
-// TestRestart: what was requested holds after a restart, and nothing else is served before.
+// TestRestart: a requested pin holds after a restart, and nothing else is served before.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	in := func(a *Agent) {
@@ -391,7 +391,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestBranchesAreListed: the branches that match are in the status, and those of HEAD if that was asked for.
+// TestBranchesAreListed: the branches that match are in the status, and the branch of HEAD if it was requested.
 func TestBranchesAreListed(t *testing.T) {
 	a, _ := startAgent(t)
 	for _, previews := range []requests.Previews{{Branches: []string{"feature*"}}, {Branches: []string{"*"}, Head: true}} {

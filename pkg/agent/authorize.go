@@ -91,7 +91,7 @@ func (r *refusals) total() int {
 	return r.count
 }
 
-// authorize returns the status with which to refuse a request, or that of success.
+// authorize returns the HTTP status of a refusal, or 200.
 func (a *Agent) authorize(r *http.Request, parameters url.Values) int {
 	if !requests.NeedsSignature(parameters) {
 		return http.StatusOK

@@ -159,7 +159,7 @@ func TestKeysRotate(t *testing.T) {
 }
 
 // TestRefusalsAreLimited: the signatures of a client that sends wrong ones are no longer
-// checked, while those of the controller are. All refusals are counted.
+// checked, while signatures of the controller are. All refusals are counted.
 func TestRefusalsAreLimited(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Now())
 	a, _ := startAgent(t, func(a *Agent) { a.Clock = now })

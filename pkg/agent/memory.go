@@ -8,7 +8,7 @@ import (
 )
 
 // MemoryLimit returns how much memory each process of git may have, in bytes: three quarters of the container's limit.
-// The file is memory.max of its cgroup; 0 means that there is no limit, or that of cgroups v1.
+// The file is memory.max of its cgroup; 0 means no limit, or a limit of cgroups v1.
 //
 // With cgroups v2, the kernel ends all processes of a container that exceeds its memory, the agent as well. The pod
 // would not be ready until it is restarted, after up to five minutes. So it is git that fails, and says why.

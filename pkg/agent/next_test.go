@@ -27,7 +27,7 @@ func TestFetches(t *testing.T) {
 	for name, test := range map[string]struct {
 		period time.Duration
 		ref    string
-		// begin is what is true at the start, and later what is after a minute and a half.
+		// begin changes the state at the start, and later after a minute and a half.
 		begin, later func(*world)
 		want         []time.Duration
 	}{
@@ -214,7 +214,7 @@ func TestExpectIsBounded(t *testing.T) {
 	w.serves("after a request to sync", "c")
 }
 
-// TestPins: what is served with a pin.
+// TestPins: the served release with a pin.
 func TestPins(t *testing.T) {
 	pinned := func(t *testing.T, tweaks ...func(*world)) *world {
 		w := newWorld(t, tweaks...)
@@ -357,7 +357,7 @@ func TestPins(t *testing.T) {
 	})
 }
 
-// TestLargeCommits: releases give way to a commit that does not fit. If that is not enough, what is served stays.
+// TestLargeCommits: releases give way to a commit that does not fit. If that is not enough, the served release stays.
 func TestLargeCommits(t *testing.T) {
 	w := newWorld(t)
 	for _, letter := range []string{"a", "b", "c"} {
@@ -418,7 +418,7 @@ func TestExpectOfCommit(t *testing.T) {
 	}
 }
 
-// TestReleaseDuringCollection: what is made while others are removed is not forgotten.
+// TestReleaseDuringCollection: a release that is made while others are removed is kept.
 func TestReleaseDuringCollection(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Second)

@@ -63,7 +63,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestLaterCommits: a release that is held gives way to that of a later commit. One commit is published after three
+// TestLaterCommits: a held release gives way to the release of a later commit. One commit is published after three
 // seconds, however many are pushed, and all are after the last.
 func TestLaterCommits(t *testing.T) {
 	for name, test := range map[string]struct {

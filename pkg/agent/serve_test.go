@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
-// TestStatus: why fetching fails is in the status, without addresses, while what is served stays.
+// TestStatus: the status has the reason of a failed fetch, without addresses, while the served release stays.
 func TestStatus(t *testing.T) {
 	a, r := startAgent(t)
 	a.serves(t, "a")

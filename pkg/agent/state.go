@@ -15,8 +15,8 @@ const (
 	firstBackoff, maxBackoff, maxPinBackoff = 5 * time.Second, 5 * time.Minute, 10 * time.Minute
 	// publishBackoff is the delay after a release could not be published.
 	publishBackoff = 2 * time.Second
-	// maxHold is how long releases are held for other replicas, counted from the first one: those of later commits, which
-	// take its place, do not prolong it.
+	// maxHold is how long releases are held for other replicas, counted from the first one: releases of later commits,
+	// which replace it, do not prolong it.
 	maxHold = 3 * time.Second
 	// holderGrace is how long releases are held after the end of the last request that asked for that: a client that
 	// replaces its request ends the former one first.
@@ -91,7 +91,7 @@ const (
 	jobCompact
 )
 
-// job is the current work of git, of which there is one at a time.
+// job is the current work of git. There is one job at a time.
 type job struct {
 	kind jobKind
 	// ref is the fetched reference, commit the commit of the release. expected is the commit of another replica that was

@@ -33,8 +33,8 @@ type Status struct {
 	Newest string `json:"newest,omitempty"`
 	// Pin is the pin, or nil while it is not known.
 	Pin *PinStatus `json:"pin,omitempty"`
-	// Synced identifies the last request to fetch whose fetch has ended, and of which nothing
-	// is left to be published.
+	// Synced identifies the last request to fetch whose fetch has ended, and whose commit, if
+	// any, is published.
 	Synced string `json:"synced,omitempty"`
 	// Releases are the commits that are kept, the one that is served first.
 	Releases []string `json:"releases"`
@@ -62,7 +62,7 @@ type Status struct {
 // PinStatus is the state of the pin.
 type PinStatus struct {
 	// Commit is the commit to serve, "current" for the one that is served now, or empty for
-	// the last one that was fetched, and Generation that of the Website that says so.
+	// the last one that was fetched, and Generation the generation of the Website with this pin.
 	Commit     string `json:"commit,omitempty"`
 	Generation int64  `json:"generation"`
 	// Failure is why the commit cannot be served, or nil. The status has it as well.

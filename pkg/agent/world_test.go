@@ -38,7 +38,7 @@ type world struct {
 	listings  int
 }
 
-// due is an event at a time. Those of a canceled job are not.
+// due is an event at a time. The events of a canceled job are dropped.
 type due struct {
 	at    time.Time
 	event event
@@ -75,7 +75,7 @@ func (w *world) take(e event) {
 	}
 }
 
-// play does what an action is for, some time later.
+// play runs an action, some time later.
 func (w *world) play(a action) {
 	later := func(after time.Duration, e event, job int) { w.queue = append(w.queue, due{w.now.Add(after), e, job}) }
 	switch a := a.(type) {
@@ -111,7 +111,7 @@ func (w *world) play(a action) {
 	}
 }
 
-// collected is what a collection removes.
+// collected has the releases that a collection removes.
 func (w *world) collected(c collect) collected {
 	var left, removed []string
 	for _, commit := range w.releases {
@@ -175,7 +175,7 @@ func (w *world) pin(commit string) {
 	w.take(pinRequested{Commit: commit, Generation: w.state.pin.Generation + 1})
 }
 
-// serves checks what is served.
+// serves checks the served release.
 func (w *world) serves(when, letter string) {
 	w.t.Helper()
 	want := ""

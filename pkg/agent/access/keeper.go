@@ -33,14 +33,14 @@ type Keeper struct {
 	// File is the file of users. Nothing of its directory is served.
 	File string
 
-	// made is true if the file is what was made of the Secret with this digest.
+	// made is true if the file was made from the Secret with this digest.
 	made    bool
 	digest  [sha256.Size]byte
 	problem Problem
 }
 
 // Check makes the file again if the Secret has changed, or if that has failed before. The
-// error says what is wrong, and has nothing of the Secret.
+// error names the problem, and has nothing of the Secret.
 func (k *Keeper) Check() (Problem, error) {
 	read, err := readSecret(k.SecretDir)
 	if errors.Is(err, errSwapped) {

@@ -55,7 +55,7 @@ func (m *mounted) keeper() *Keeper {
 	return &Keeper{SecretDir: m.dir, File: filepath.Join(m.t.TempDir(), "users")}
 }
 
-// file returns what nginx reads.
+// file returns the content of the file that nginx reads.
 func (k *Keeper) file(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(k.File)
@@ -69,7 +69,7 @@ func basic(username, password string) map[string]string {
 	return map[string]string{UsernameKey: username, PasswordKey: password}
 }
 
-// want checks once, and what is left is the problem and whether anyone may read the site.
+// want checks the Secret once, and compares the problem and whether the site has users.
 func (k *Keeper) want(t *testing.T, when string, want Problem) {
 	t.Helper()
 	problem, err := k.Check()
@@ -114,7 +114,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRestart: what an earlier agent has left does not outlive the Secret.
+// TestRestart: the file of an earlier agent does not outlive the Secret.
 func TestRestart(t *testing.T) {
 	m := mount(t, nil)
 	k := m.keeper()
@@ -197,8 +197,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// TestOneVersionIsRead: of a Secret that is swapped while it is read, the user name could be
-// that of one version, and the password that of another.
+// TestOneVersionIsRead: a Secret is replaced while it is read: user name and password are of one
+// version.
 func TestOneVersionIsRead(t *testing.T) {
 	m := mount(t, basic(testUser, testPassword))
 	k := m.keeper()

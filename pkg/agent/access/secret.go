@@ -22,7 +22,7 @@ const dataLink = "..data"
 // errSwapped means that the Secret has changed while it was read.
 var errSwapped = errors.New("the Secret has changed while it was read")
 
-// secret is what the Secret has. A key that it lacks is nil.
+// secret has the keys of the Secret. A missing key is nil.
 type secret struct {
 	username, password, htpasswd []byte
 }

@@ -19,7 +19,7 @@ const (
 	maxHtpasswd = 64 << 10
 	// maxUsername and maxPassword fit into the header of a request.
 	maxUsername, maxPassword = 255, 1024
-	// saltLength is that of the salt of a password.
+	// saltLength is the length of the salt of a password.
 	saltLength = 16
 )
 

@@ -92,7 +92,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestHash: the hash is that of the password and a salt of its own.
+// TestHash: the hash follows from the password and its own salt.
 func TestHash(t *testing.T) {
 	hashed := hash("secret")
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(hashed, saltedSHA))

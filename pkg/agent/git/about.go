@@ -10,7 +10,7 @@ import (
 // minVersion is the oldest git that is known to do all that is needed.
 const minVersion = "2.39"
 
-// Check returns an error that names what the repository needs and this machine lacks: git, its version, or ssh.
+// Check returns an error that names a missing requirement of the repository: git, its version, or ssh.
 func (r *Repository) Check(ctx context.Context) error {
 	needed := []string{"sh", "git"}
 	if r.protocols == "ssh" {
@@ -38,7 +38,7 @@ func (r *Repository) Check(ctx context.Context) error {
 }
 
 // Message returns the name of the author of a commit, and the first line of its message, both followed by spaces.
-// Anyone who may push can write anything there.
+// Every committer can write anything there.
 func (r *Repository) Message(ctx context.Context, tree *Tree) (author, subject string, err error) {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {

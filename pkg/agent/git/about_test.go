@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMessage: what a commit says about itself is read without a server, whatever its length.
+// TestMessage: author and subject of a commit are read without a server, at any length.
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -28,7 +28,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestCheck: what is missing is named.
+// TestCheck: the missing requirement is named.
 func TestCheck(t *testing.T) {
 	script := func(dir, name, content string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+content+"\n"), 0o755); err != nil {

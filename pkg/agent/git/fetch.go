@@ -20,7 +20,7 @@ type Tree struct {
 	// ID identifies the content: the published path, what its links lead to, its attributes and submodules. A push that
 	// changes none of them has the same.
 	ID string
-	// Files is the number of files and symbolic links, those of submodules included.
+	// Files is the number of files and symbolic links, submodules included.
 	Files int64
 
 	// bytes limits the size of the files that a checkout writes.

@@ -78,7 +78,7 @@ func TestSubmodules(t *testing.T) {
 	}
 }
 
-// emptyDirectories are those of the worktree: submodules that are not fetched, and nothing else.
+// emptyDirectories returns the empty directories of the worktree: submodules that are not fetched, and nothing else.
 func emptyDirectories(t *testing.T, r *Repository) string {
 	t.Helper()
 	var found []string
@@ -214,7 +214,7 @@ func entryOf(t *testing.T, mode, name, hash string) string {
 	return mode + " " + name + "\x00" + string(raw)
 }
 
-// TestSubmoduleTwice: one repository is a submodule at two commits, of which only one has a submodule itself.
+// TestSubmoduleTwice: one repository is a submodule at two commits, and only one of them has a submodule itself.
 func TestSubmoduleTwice(t *testing.T) {
 	t.Parallel()
 	site := newOrigin(t)

@@ -68,8 +68,8 @@ func (s *Store) keepAbout(commit string, about About) error {
 	return nil
 }
 
-// Printable returns a copy of the beginning of a text without what could not be shown, or would change
-// how it is shown. Anyone who may push can write anything there.
+// Printable returns a copy of the beginning of a text without characters that cannot be shown, or that change
+// the way it is shown. Every committer can write anything there.
 func Printable(text string, limit int) string {
 	var kept strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {

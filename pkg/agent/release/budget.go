@@ -9,7 +9,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
 
-// reserved is how often the current release must fit into what is left of the budget: the
+// reserved is how often the current release must fit into the rest of the budget: the
 // next fetch, its worktree, and git's repacking, which holds the old pack and the new one.
 const reserved = 3
 
@@ -34,8 +34,8 @@ func (s *Store) MaxFiles() int64 {
 }
 
 // Collect removes releases that are not to be kept, and more of them, the oldest first,
-// while the volume is over its budget of bytes or inodes. The current release and that of
-// the pinned commit, if there is one, are always kept.
+// while the volume is over its budget of bytes or inodes. The current release and the
+// pinned one, if any, are always kept.
 func (s *Store) Collect(pinned string) error {
 	commits, err := s.List()
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Store) Collect(pinned string) error {
 		if used.Bytes+reserved*current.Bytes <= s.Budget && used.Inodes+reserved*current.Inodes <= s.Budget/bytesPerInode {
 			return nil
 		}
-		// What is kept of it for pages that were loaded before takes as much.
+		// Its assets, which are kept for pages that were loaded before, take as much.
 		err = errors.Join(s.drop(commits[len(commits)-1]), s.remove(s.path(earlierDir)), s.dropLastAssets())
 		if err != nil {
 			return err

@@ -204,7 +204,7 @@ func TestCommitWithTooManyFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Budget = test.budget
-			// With directories, and with what the link leads to, there are five.
+			// With directories, and with the target of the link, there are five.
 			source := r.commit(map[string]string{"index.html": name, "docs/page.html": "page", "linked": "-> docs"})
 			if err := s.Make(t.Context(), source); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)

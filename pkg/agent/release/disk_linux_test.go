@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestFullDisk: what is published stays, and follows once there is room.
+// TestFullDisk: the published release stays, and a new one follows once there is room.
 func TestFullDisk(t *testing.T) {
 	r := newRepository(t)
 	volume := t.TempDir()

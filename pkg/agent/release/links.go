@@ -17,7 +17,7 @@ const (
 	// maxLookups limits the length of all paths that are looked up to resolve the links of a release, which takes
 	// a few seconds. 20,000 links may have 30 lookups of paths of 90 bytes each; most links need less than ten.
 	maxLookups = 128 << 20
-	// perLookup is what a lookup takes besides what the bytes of its path take.
+	// perLookup is the cost of a lookup besides the bytes of its path.
 	perLookup = 128
 )
 
@@ -36,8 +36,8 @@ func (t *tree) spend(lookups int) error {
 	return nil
 }
 
-// link puts what a symbolic link leads to in its place, so that a release has no links.
-// What is not served is left out.
+// link puts the target of a symbolic link in its place, so that a release has no links.
+// A target that is not served is left out.
 func (t *tree) link(ctx context.Context, source, target string, active []string) error {
 	real, err := t.resolve(source)
 	if err == nil && t.loops(real, source, active) {
@@ -75,7 +75,7 @@ func (t *tree) loops(real, source string, active []string) bool {
 	return contains(source) || slices.ContainsFunc(active, contains)
 }
 
-// resolve returns the path in the worktree of what a link leads to, without links. The path of the link has no links
+// resolve returns the path of the target of a link in the worktree, without links. The path of the link has no links
 // before its last element. It returns errRefused for a path that leaves the worktree, is hidden, or does not exist, and
 // ErrTooLarge if the links of the release take too much.
 func (t *tree) resolve(link string) (string, error) {

@@ -107,7 +107,7 @@ func TestLinksThatTakeTooMuch(t *testing.T) {
 	}
 }
 
-// TestLongMessage: anyone who may push can write a message of any length, and any characters.
+// TestLongMessage: a commit message has any length and any characters.
 func TestLongMessage(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)

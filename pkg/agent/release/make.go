@@ -144,7 +144,7 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 			err = t.link(ctx, source, target, active)
 		}
 		if viaLink := len(active) > 0 || entry.Type() == fs.ModeSymlink; viaLink && errors.Is(err, syscall.ENAMETOOLONG) {
-			// No file of the repository has such a name, but what a link says may be any text.
+			// No file of the repository has such a name, but a link may have any text as its target.
 			t.warn(WarningLinks, target)
 			continue
 		}

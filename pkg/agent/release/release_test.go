@@ -204,7 +204,7 @@ func TestLinksThatGrow(t *testing.T) {
 	for i := 1; i <= 6; i++ {
 		add(i)
 	}
-	// Each has its two links, and twice what the one before has.
+	// Each has its two links, and twice the files of the one before.
 	if commit := s.publish(t, r, content); len(files(t, s.Path(commit))) != 1<<7 || len(s.About(commit).Warnings) > 0 {
 		t.Errorf("warnings %q, want none, and all files", s.About(commit).Warnings)
 	}
@@ -217,7 +217,7 @@ func TestLinksThatGrow(t *testing.T) {
 	}
 }
 
-// TestIncompleteWorktree: whoever can write to the volume can remove a part of a worktree.
+// TestIncompleteWorktree: a process with access to the volume can remove a part of a worktree.
 func TestIncompleteWorktree(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
@@ -395,7 +395,7 @@ func TestIsHashed(t *testing.T) {
 	}
 }
 
-// TestOpenAfterKill: what a killed agent was making is no release.
+// TestOpenAfterKill: the unfinished directory of a killed agent is no release.
 func TestOpenAfterKill(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)

@@ -2,7 +2,7 @@
 //
 // A release is a directory of hard links to the files of the worktree, named by its commit. It
 // does not change while the link "current" names it, and holds neither symbolic links nor
-// what git needs. Everything is made under another name and then renamed, so that a release
+// files of git. Everything is made under another name and then renamed, so that a release
 // is there as a whole or not at all, whenever the process is killed.
 package release
 
@@ -30,7 +30,7 @@ const (
 	earlierDir = "earlier"
 	// currentLink names the release to serve.
 	currentLink = "current"
-	// unfinished is the prefix of names of what is being made or removed.
+	// unfinished is the prefix of names of directories that are being made or removed.
 	unfinished = ".unfinished-"
 )
 
@@ -55,7 +55,7 @@ type Store struct {
 	prepared string
 }
 
-// Open creates the directories and removes what a killed process has left unfinished.
+// Open creates the directories and removes the unfinished ones of a killed process.
 func (s *Store) Open() error {
 	if err := s.makeDirectories(); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *Store) Room() (int64, error) {
 	return s.Budget - used.Bytes, err
 }
 
-// remove removes a directory of the store, of which no reader sees a part.
+// remove removes a directory of the store. No reader sees a part of it.
 func (s *Store) remove(dir string) error {
 	away := filepath.Join(filepath.Dir(dir), unfinished+"removed-"+filepath.Base(dir))
 	if err := os.RemoveAll(away); err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFileSystem writes what is only in memory of the file system of a directory to its disk.
+// syncFileSystem writes the cached changes to the file system of a directory to its disk.
 // That is one request, and not one for each file.
 func syncFileSystem(dir string) error {
 	file, err := os.Open(dir)

@@ -30,10 +30,10 @@ const (
 var OtherHosts = []string{"_headers", "_redirects", "netlify.toml", "wrangler.toml", "wrangler.json", "wrangler.jsonc"}
 
 const (
-	// lfsPointer is how a file begins that Git LFS has put in the place of another. The agent runs no filters, so that
-	// is what is checked out.
+	// lfsPointer is the beginning of a file that Git LFS has put in the place of another. The agent runs no filters, so
+	// git checks out the pointer.
 	lfsPointer = "version https://git-lfs.github.com/spec/v1\n"
-	// maxLFSPointer is more than any of them is long.
+	// maxLFSPointer is more than the size of any of them.
 	maxLFSPointer = 1024
 )
 

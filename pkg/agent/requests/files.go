@@ -14,14 +14,14 @@ const (
 	PinFile = "pin.json"
 )
 
-// PinCurrent in the place of a commit has an agent keep what it serves, and publish nothing.
+// PinCurrent in the place of a commit has an agent keep the served release, and publish nothing.
 const PinCurrent = "current"
 
-// Pin is what an agent is to serve.
+// Pin names the commit that an agent serves.
 type Pin struct {
 	// Commit is the commit to serve, PinCurrent, or empty for the last one that was fetched.
 	Commit string `json:"commit"`
-	// Generation is that of the Website that says so. The last one is valid.
+	// Generation is the generation of the Website with this pin. The last one is valid.
 	Generation int64 `json:"generation"`
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// maxKeys is how many public keys an agent accepts: a current one, the next one, and those of
-// another controller meanwhile.
+// maxKeys is how many public keys an agent accepts: a current one, the next one, and the
+// keys of another controller meanwhile.
 const maxKeys = 8
 
 // PrivateKey signs requests.

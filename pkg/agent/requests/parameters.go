@@ -31,8 +31,8 @@ const (
 	// until it is served.
 	ParameterRelease = "release"
 	// ParameterSync identifies a request to fetch now. The request waits until a fetch that
-	// began later has ended, and what it fetched is served or held, or has failed. One that
-	// is repeated causes no other fetch.
+	// began later has failed, or its commit is served or held. A repeated request causes no
+	// other fetch.
 	ParameterSync = "sync"
 	// ParameterPin is the commit to serve, PinCurrent, or empty for the last one that was fetched, and
 	// ParameterGeneration the generation of the Website that says so: an earlier one changes

@@ -34,7 +34,7 @@ func ParsePreviews(data []byte) (Previews, error) {
 	return previews, nil
 }
 
-// ID identifies what is listed of a repository. An agent can have another repository, or
+// ID identifies a list of branches of a repository. An agent can have another repository, or
 // other patterns, than the spec until it is replaced, or has read its file again.
 func (p Previews) ID(repository string) string {
 	sum := sha256.Sum256([]byte(repository + "\n" + p.String()))

@@ -18,7 +18,7 @@ const (
 	issuer = "website-controller"
 )
 
-// claims are what is signed.
+// claims are the signed fields of a request.
 type claims struct {
 	jwt.Claims
 	// Request are the encoded parameters.
