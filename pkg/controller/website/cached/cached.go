@@ -13,8 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Of returns the cached form of an object. An object in that form stays the same, as informers may call transform
-// functions twice.
+// Of returns the cached form of an object. It does not change an object in that form, as informers
+// may call transform functions twice.
 func Of(object any) any {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
@@ -39,8 +39,8 @@ func Of(object any) any {
 	return object
 }
 
-// TrimPreview drops the managed fields of a Website, but for those that the controller has applied: a preview is both a
-// child and a Website, whose cache it is in.
+// TrimPreview drops the managed fields of a Website except the ones of the controller: a preview is
+// both a child and a Website, and in the cache of Websites.
 func TrimPreview(website *v1beta1.Website) {
 	entry := appliedEntry(website, FieldManager)
 	if entry == nil {

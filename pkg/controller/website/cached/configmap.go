@@ -8,15 +8,15 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// maxAgentFile is more than the public keys take of which an agent accepts most, and a pin is shorter.
+// maxAgentFile is larger than the maximum number of public keys of an agent. A pin is shorter.
 const maxAgentFile = 4 << 10
 
-// ConfigMap is the cached form of a ConfigMap. An nginx configuration is not part of it: with redirects it has
-// hundreds of kilobytes, and each Website has several.
+// ConfigMap is the cached form of a ConfigMap. It omits nginx configurations: with redirects they
+// have hundreds of kilobytes, and each Website has several.
 type ConfigMap struct {
 	Meta
 	Immutable bool
-	// Pin is the one that the agents of a Website read, and Keys are the public keys that all agents of a namespace read.
+	// Pin is for the agents of a Website, and Keys are the public keys for all agents of a namespace.
 	// Either is empty in all other ConfigMaps.
 	Pin, Keys string
 }
@@ -33,7 +33,7 @@ func OfConfigMap(configMap *corev1.ConfigMap) *ConfigMap {
 	return kept
 }
 
-// agentFile returns a file that agents read. Most are the same in all ConfigMaps of the installation.
+// agentFile returns a file for agents. Most are the same in all ConfigMaps of the installation.
 func agentFile(configMap *corev1.ConfigMap, name string) string {
 	if content := configMap.Data[name]; len(content) <= maxAgentFile {
 		return interned(content)

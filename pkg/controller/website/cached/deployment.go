@@ -8,8 +8,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// revisionAnnotation is the number of a pod template, by the Deployment controller. A Deployment has the number of its
-// current template, and a ReplicaSet whose template is the current one again gets another number.
+// revisionAnnotation is the number of a pod template from the Deployment controller. A Deployment has
+// the number of its current template. A ReplicaSet whose template becomes current again gets another
+// number.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
 // Deployment is the cached form of a Deployment.
@@ -20,8 +21,8 @@ type Deployment struct {
 	MinReadySeconds int32
 	// Selector is nil if no controller of Websites has ever selected pods so.
 	Selector map[string]string
-	// IsFormer is true if the controller before this one made the pod template: it ran git-sync as an ordinary container,
-	// where this one has a sidecar.
+	// IsFormer is true if the original controller made the pod template: it ran git-sync as an
+	// ordinary container, not as a sidecar.
 	IsFormer bool
 	// NginxConfigMaps are the ConfigMaps that pods of the pod template mount.
 	NginxConfigMaps []string
@@ -29,7 +30,7 @@ type Deployment struct {
 	Revision string
 	// LimitedRollout is true while the pod template is one of LimitedRolloutAnnotation.
 	LimitedRollout bool
-	// Status has no messages of conditions that say that all is well.
+	// Status omits the messages of conditions without a problem.
 	Status appsv1.DeploymentStatus
 }
 

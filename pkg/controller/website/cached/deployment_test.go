@@ -23,7 +23,7 @@ const appliedFields = `{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotati
 	"f:spec":{"f:replicas":{},"f:template":` +
 	`{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
 
-// configured is a Deployment as the controller applies it.
+// configured returns a Deployment as the controller applies it.
 func configured() *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment("site", "default").WithLabels(map[string]string{"app": "site"}).
 		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2).
@@ -34,7 +34,7 @@ func configured() *appsv1ac.DeploymentApplyConfiguration {
 			))
 }
 
-// newDeployment is configured with what others have set.
+// newDeployment returns the Deployment of configured with fields of other clients.
 func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
@@ -95,7 +95,8 @@ func desiredDigest(t *testing.T) Digest {
 	return digest
 }
 
-// TestAppliedDigest: a Deployment in the cache shows whether another client has changed an applied field.
+// TestAppliedDigest: the digest of a cached Deployment shows whether another client has changed an
+// applied field.
 func TestAppliedDigest(t *testing.T) {
 	wanted := desiredDigest(t)
 	const same, template, rest = "", "template", "rest"
@@ -138,8 +139,8 @@ func TestAppliedDigest(t *testing.T) {
 	}
 }
 
-// TestExtractedOnce: the status of a Deployment says nothing about what was applied, all else
-// may.
+// TestExtractedOnce: a change of the status of a Deployment does not repeat the extraction, other
+// changes do.
 func TestExtractedOnce(t *testing.T) {
 	calls := 0
 	extract := func(child *appsv1.Deployment, manager string) (*appsv1ac.DeploymentApplyConfiguration, error) {

@@ -25,7 +25,7 @@ import (
 	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
-// sum is a SHA-256 cut to half of it, which nothing else that is ever applied has.
+// sum is a SHA-256, cut to half of its length, which is enough to be unique.
 type sum [sha256.Size / 2]byte
 
 // sumOf returns the sum of bytes.
@@ -34,18 +34,19 @@ func sumOf(data []byte) sum {
 	return sum(whole[:sha256.Size/2])
 }
 
-// Digest tells whether two apply configurations of a child differ, whatever the generation of the Website. The caches
-// hold the digest of the applied fields: the fields themselves, and the managed fields that name them, take more memory
-// than all else of a child, and more time to extract than a reconciliation takes.
+// Digest shows whether two apply configurations of a child differ, apart from the generation of the
+// Website. The caches hold the digest of the applied fields: the fields themselves, and the managed
+// fields that name them, take more memory than the rest of a child, and more time to extract than a
+// reconciliation takes.
 type Digest struct {
-	// Content is of the pod template of a Deployment, whose change replaces pods, or of the
-	// data of a ConfigMap, which may be immutable. It is zero for other kinds.
+	// Content is the digest of the pod template of a Deployment, whose change replaces pods, or of
+	// the data of a ConfigMap, which may be immutable. It is zero for other kinds.
 	Content sum
-	// Rest is of all other fields.
+	// Rest is the digest of all other fields.
 	Rest sum
 }
 
-// ApplyConfiguration is a child as the controller wants it.
+// ApplyConfiguration is the desired state of a child.
 type ApplyConfiguration[A any] interface {
 	GetKind() *string
 	GetAPIVersion() *string
@@ -59,17 +60,17 @@ type ApplyConfiguration[A any] interface {
 	WithAnnotations(map[string]string) A
 }
 
-// Fields reads the fields that were applied of the children of one kind.
+// Fields reads the applied fields of the children of one kind.
 type Fields[S Object, A ApplyConfiguration[A]] struct {
 	// Extract returns the fields of an object that a field manager applied.
 	Extract func(child S, fieldManager string) (A, error)
-	// Digest returns the digest of such fields, which have another generation of the Website afterwards.
+	// Digest returns the digest of such fields. It changes their generation of the Website.
 	Digest func(configuration A) (Digest, error)
 	kind   *metav1.TypeMeta
 }
 
-// The fields of each kind. kube-apiserver stores the defaults of all keys of lists. Websites have theirs in the schema
-// only, so previews are extracted with it.
+// The fields of each kind. kube-apiserver stores the defaults of all keys of lists. For Websites only
+// the schema has them, so previews are extracted with it.
 var (
 	Deployments          = fieldsOf[appsv1.Deployment](appsv1ac.Deployment, digestOfDeployment)
 	ConfigMaps           = fieldsOf[corev1.ConfigMap](corev1ac.ConfigMap, digestOfConfigMap)
@@ -83,13 +84,12 @@ var (
 	}
 )
 
-// WithGeneration has a child carry the generation of the Website from which it is written.
+// WithGeneration sets the generation of the Website from which a child is written.
 func WithGeneration[A ApplyConfiguration[A]](child A, generation int64) A {
 	return child.WithAnnotations(map[string]string{GenerationAnnotation: strconv.FormatInt(generation, 10)})
 }
 
-// digestOf returns the digest of an apply configuration, which has another generation
-// of the Website afterwards.
+// digestOf returns the digest of an apply configuration. It changes its generation of the Website.
 func digestOf[A ApplyConfiguration[A]](configuration A) (Digest, error) {
 	rest, err := hash(WithGeneration(configuration, 0))
 	return Digest{Rest: rest}, err
@@ -106,7 +106,7 @@ func digestOfDeployment(configuration *appsv1ac.DeploymentApplyConfiguration) (d
 		spec.Template = nil
 		rest.Spec = &spec
 	}
-	// The annotations are those of the configuration.
+	// The annotations are shared with the configuration.
 	digest.Rest, err = hash(WithGeneration(&rest, 0))
 	return digest, err
 }
@@ -120,8 +120,7 @@ func digestOfConfigMap(configuration *corev1ac.ConfigMapApplyConfiguration) (dig
 	return digest, err
 }
 
-// hash tells values of one type apart by what would go over the wire: fields and map keys
-// come in one order.
+// hash distinguishes values of one type by their encoding, in which fields and map keys are ordered.
 func hash(value any) (sum, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -153,5 +152,5 @@ func appliedEntry(object metav1.Object, fieldManager string) *metav1.ManagedFiel
 	return nil
 }
 
-// WasApplied reports whether the controller has applied an object, which has its managed fields, before.
+// WasApplied reports whether the controller has applied an object before, by its managed fields.
 func WasApplied(object metav1.Object) bool { return appliedEntry(object, FieldManager) != nil }

@@ -9,11 +9,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// fieldsOf returns the fields of a kind, given the constructor of its apply configuration. Its Extract function is
-// that of client-go without the schema of the kind: the managed fields themselves say which lists have keys. That
-// takes a third of the time, and the schema need not be in memory. And it accepts lists with two entries of one key,
-// as kube-apiserver does with a warning and the schema does not, such as an environment variable that another client
-// has set twice. An apply mends them.
+// fieldsOf returns the Fields of a kind, given the constructor of its apply configuration. Its
+// Extract function is like client-go's without the schema of the kind: the managed fields themselves
+// show which lists have keys. That takes a third of the time, and the schema need not be in memory.
+// Moreover it accepts lists with two entries of one key, as kube-apiserver does with a warning and
+// the schema does not, such as an environment variable that another client has set twice. An apply
+// fixes them.
 func fieldsOf[S any, T interface {
 	*S
 	Object
@@ -31,7 +32,7 @@ func fieldsOf[S any, T interface {
 		if err != nil {
 			return applied, fmt.Errorf("reading managed fields: %w", err)
 		}
-		// The managed fields are most of a child, and are not among what is applied.
+		// The managed fields are most of a child, and not among the applied fields.
 		stripped := *child
 		T(&stripped).SetManagedFields(nil)
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&stripped)
@@ -58,8 +59,8 @@ func members(object map[string]any, set *fieldpath.Set) map[string]any {
 	return found
 }
 
-// memberOf returns what of a field, or of an item of a list, is in the set of that which contains
-// it: all of it, if the set does not say which parts.
+// memberOf returns the part of a field, or of an item of a list, that is in the set of its parent:
+// the whole field, if the set has no parts of it.
 func memberOf(field any, set *fieldpath.Set, element fieldpath.PathElement) (any, bool) {
 	subset, ok := set.Children.Get(element)
 	if !ok {
@@ -75,8 +76,8 @@ func memberOf(field any, set *fieldpath.Set, element fieldpath.PathElement) (any
 	}
 }
 
-// items returns the items of a list that are in a set, in the order of the list. Of items with the
-// same key, all are in it.
+// items returns the items of a list that are in a set, in the order of the list. If several items
+// have the same key, the set has all of them.
 func items(list []any, set *fieldpath.Set) []any {
 	var found []any
 	elementOf := elementsLike(set)
@@ -92,8 +93,8 @@ func items(list []any, set *fieldpath.Set) []any {
 	return found
 }
 
-// elementsLike returns what identifies the items of a list as a set of some of them does: by their
-// key, or by their value.
+// elementsLike returns a function that identifies the items of a list in the same way as a set: by
+// their key, or by their value.
 func elementsLike(set *fieldpath.Set) func(item any) (fieldpath.PathElement, bool) {
 	var one fieldpath.PathElement
 	set.Iterate(func(path fieldpath.Path) { one = path[0] })

@@ -30,7 +30,8 @@ func newWebsite(name string) *v1beta1.Website {
 	}
 }
 
-// TestExtractDeployment compares with client-go what is extracted of Deployments that it accepts.
+// TestExtractDeployment compares the extracted fields of Deployments that client-go accepts with its
+// result.
 func TestExtractDeployment(t *testing.T) {
 	for name, tweak := range map[string]func(*appsv1.Deployment){
 		"as applied":        func(*appsv1.Deployment) {},
@@ -62,7 +63,7 @@ func TestExtractDeployment(t *testing.T) {
 	}
 }
 
-// TestExtractNothing: of an entry without fields nothing was applied.
+// TestExtractNothing: an entry without fields has no applied fields.
 func TestExtractNothing(t *testing.T) {
 	for name, fields := range map[string]*metav1.FieldsV1{"none": nil, "an empty set": metav1.NewFieldsV1(`{}`)} {
 		deployment := newDeployment(func(d *appsv1.Deployment) { d.ManagedFields[1].FieldsV1 = fields })
@@ -73,8 +74,8 @@ func TestExtractNothing(t *testing.T) {
 	}
 }
 
-// TestExtractChildren compares with client-go, and with what was applied, what is extracted of children as
-// they are made, after another client has added to them.
+// TestExtractChildren compares the extracted fields of real children with client-go and with the
+// applied ones, after another client has added fields.
 func TestExtractChildren(t *testing.T) {
 	website := newWebsite("kubia")
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
@@ -139,7 +140,7 @@ func built(t testing.TB, website *v1beta1.Website) (*appsv1ac.DeploymentApplyCon
 	return deployment, config
 }
 
-// patcher is a client that another manager uses as well.
+// patcher is a client that another field manager uses as well.
 type patcher[T Object, A any] interface {
 	Apply(ctx context.Context, desired A, options metav1.ApplyOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
@@ -186,7 +187,7 @@ func encoded(t *testing.T, object any) string {
 	return string(data)
 }
 
-// BenchmarkExtractDeployment compares with client-go the time that it takes to extract a Deployment.
+// BenchmarkExtractDeployment compares the duration of an extraction with client-go.
 func BenchmarkExtractDeployment(b *testing.B) {
 	website := newWebsite("kubia")
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",

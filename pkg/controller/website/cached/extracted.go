@@ -15,27 +15,29 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// The digests of children that were extracted before: the status of a Deployment that rolls out is written many
-// times, and to extract what was applied of it takes longer than all else that is done about such an event. What was
-// written here arrives once more from a watch. Digests follow from the keys, so all controllers of a process share
-// them.
+// The digests of children that were extracted before: the status of a Deployment that rolls out is
+// written many times, and extracting its applied fields takes longer than all other work for such an
+// event. A child that was written here arrives once more from a watch. Digests are functions of the
+// keys, so all controllers of a process share them.
 var (
-	// extracted are of children with a generation, which have them until the spec is changed.
+	// extracted has children with a generation. Their digest stays the same until the spec is
+	// changed.
 	extracted = lru.New(maxExtracted)
-	// extractedOnce are of one resourceVersion of a child without a generation.
+	// extractedOnce has children without a generation, at one resourceVersion.
 	extractedOnce = lru.New(maxExtractedOnce)
-	// inExtraction are those that are being extracted.
+	// inExtraction has the current extractions.
 	inExtraction singleflight.Group
 )
 
 const (
-	// maxExtracted is more than roll out at the same time. One takes a sixth of a kilobyte.
+	// maxExtracted is more than the number of concurrent rollouts. An entry takes a sixth of a
+	// kilobyte.
 	maxExtracted = 2000
-	// maxExtractedOnce is more than are written until they arrive.
+	// maxExtractedOnce is more than the number of writes that have not arrived from the watch.
 	maxExtractedOnce = 100
 )
 
-// extractDigest returns the digest of what the controller applied of a child.
+// extractDigest returns the digest of the applied fields of a child.
 func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error),
 	digest func(A) (Digest, error)) (Digest, error) {
 	known := extracted
@@ -60,7 +62,7 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 		digested, err := extracting()
 		return digested.(Digest), err
 	}
-	// What the API server answers and what a watch delivers arrive at the same time.
+	// The response of the API server and the event of the watch arrive at the same time.
 	digested, err, _ := inExtraction.Do(key, extracting)
 	if err == nil {
 		known.Add(key, digested)
@@ -68,10 +70,11 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 	return digested.(Digest), err
 }
 
-// extractionKey stands for all that decides what is extracted of a child. The generation stands for
-// the spec, and for kinds without one the resourceVersion for everything: the key is empty if there is neither. The
-// times at which the fields were written tell apart what has one of these because the store was restored to an
-// older state. The Deployment controller notes on a Deployment which revision it has.
+// extractionKey has all values that determine the extracted fields of a child. The generation stands
+// for the spec, and the resourceVersion for all fields of kinds without a generation: the key is
+// empty if there is neither. The times of the managed fields distinguish children with the same
+// generation after a restore of the store to an older state. The Deployment controller annotates a
+// Deployment with its revision.
 func extractionKey(child metav1.Object) (string, error) {
 	version, hasSpec := child.GetResourceVersion(), child.GetGeneration() != 0
 	if hasSpec {
@@ -105,7 +108,7 @@ func extractionKey(child metav1.Object) (string, error) {
 	return string(whole[:]), nil
 }
 
-// parts are strings, each after its length.
+// parts are strings, each preceded by its length.
 type parts []byte
 
 func (p parts) add(part string) parts {

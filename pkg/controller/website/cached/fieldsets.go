@@ -10,23 +10,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// memberSets are managed fields, by the name of the member of an object that they are of, as managed fields write it.
+// memberSets are managed fields by the member of the object, in the notation of managed fields.
 type memberSets map[string]*fieldpath.Set
 
-// readSets are sets that were read before, by their encoding. The metadata of each child has the UID of its
-// owner, but the specs of most have the same fields, and to read them took a third of an extraction. Sets are only
-// read.
+// readSets are decoded sets by their encoding. The metadata of each child has the UID of its owner,
+// but the specs of most have the same fields, and decoding them took a third of an extraction. Sets
+// are read-only.
 var readSets = lru.New(maxReadSets)
 
 const (
-	// maxReadSets is more than the children of all shapes of Websites have at the same time, in most installations.
+	// maxReadSets is more than the number of sets in most installations.
 	maxReadSets = 64
-	// maxReadSetBytes is more than any child of the controller has. Another client can write larger ones in its name.
+	// maxReadSetBytes is more than any child of the controller has. Another client can write larger
+	// ones in its name.
 	maxReadSetBytes = 16 << 10
 	metadataSet     = "f:metadata"
 )
 
-// fieldSets reads managed fields.
+// fieldSets decodes managed fields.
 func fieldSets(fields *metav1.FieldsV1) (memberSets, error) {
 	var encoded map[string]json.RawMessage
 	if err := json.Unmarshal(fields.GetRawBytes(), &encoded); err != nil {

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestFieldSets: the sets are those of the whole, and equal ones are read once, but for those of metadata and large
-// ones.
+// TestFieldSets: the sets equal the sets of the whole, and equal ones are decoded once, except large
+// ones and the ones for metadata.
 func TestFieldSets(t *testing.T) {
 	large := `{"f:` + strings.Repeat("x", maxReadSetBytes) + `":{}}`
 	for name, test := range map[string]struct {

@@ -23,12 +23,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// many is how many items a list of a large object has, and long is what takes most of one.
+// many is the number of items in a list of a large object, and long is a string that takes most of
+// one.
 const many = 10_000
 
 var long = strings.Repeat("x", 1<<20)
 
-// applied are managed fields of the controller.
+// applied returns managed fields of the controller.
 func applied(fields string) []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{{
 		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
@@ -36,7 +37,8 @@ func applied(fields string) []metav1.ManagedFieldsEntry {
 	}}
 }
 
-// largeMetadata is what another client can give an object with the label of the controller.
+// largeMetadata returns metadata that another client can give an object with the label of the
+// controller.
 func largeMetadata(controller metav1.OwnerReference) metav1.ObjectMeta {
 	metadata := metav1.ObjectMeta{
 		Namespace: "default", Name: "site-agent", Labels: map[string]string{},
@@ -53,7 +55,8 @@ func largeMetadata(controller metav1.OwnerReference) metav1.ObjectMeta {
 	return metadata
 }
 
-// TestTrimLarge: whoever may create objects decides how large those are that get into the caches.
+// TestTrimLarge: clients that may create objects determine their size, but not the size in the
+// caches.
 func TestTrimLarge(t *testing.T) {
 	pod := corev1.PodTemplateSpec{}
 	selector, rules, ports := map[string]string{}, []networkingv1.IngressRule{}, []corev1.ServicePort{}
@@ -137,7 +140,7 @@ func TestTrimLarge(t *testing.T) {
 	}
 }
 
-// TestTrimKeepsWhatIsRead: what the controller makes is within all bounds.
+// TestTrimKeepsWhatIsRead: the children of the controller are within all bounds.
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	website := newWebsite("kubia")
 	for i := range 64 {
@@ -200,7 +203,7 @@ func TestTrimSelector(t *testing.T) {
 	}
 }
 
-// TestTrimmedConfigMap: an edit is seen of what is not kept, or no longer.
+// TestTrimmedConfigMap: a change of a field that is not cached is detected.
 func TestTrimmedConfigMap(t *testing.T) {
 	data := map[string]string{requests.PinFile: "p", requests.KeysFile: "k", requests.PreviewsFile: "b"}
 	wanted, err := ConfigMaps.Digest(corev1ac.ConfigMap("site-agent", "default").WithData(data))

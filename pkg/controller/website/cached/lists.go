@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxItems bounds what is kept of a list. The controller makes none as long, but another client can make one as
-// long as an object can be, which takes many times its size in memory.
+// maxItems limits the cached part of a list. The controller makes shorter ones, but another client
+// can make one with the maximum size of an object, which takes many times its size in memory.
 const maxItems = 16
 
-// FirstOf returns the first items of a list, which are all if the controller has made it. The others do
-// not stay in memory.
+// FirstOf returns the first items of a list. These are all items of a list that the controller has
+// made. The others do not stay in memory.
 func FirstOf[T any](list []T) []T { return firstOf(list, maxItems) }
 
 func firstOf[T any](list []T, most int) []T {
@@ -21,8 +21,8 @@ func firstOf[T any](list []T, most int) []T {
 	return slices.Clone(list[:most])
 }
 
-// trimSelector drops a selector with more labels than the controller before this one, or this one,
-// has ever selected by.
+// trimSelector drops a selector with more labels than this or the original controller has ever
+// selected by.
 func trimSelector(selector map[string]string) map[string]string {
 	if len(selector) > maxItems {
 		return nil
@@ -30,8 +30,8 @@ func trimSelector(selector map[string]string) map[string]string {
 	return internKeys(selector)
 }
 
-// trimLabelSelector is trimSelector. No controller of Websites has selected by expressions, and without them
-// a selector would match more.
+// trimLabelSelector is trimSelector for a label selector. No controller of Websites has selected by
+// expressions, and without them a selector would match more.
 func trimLabelSelector(selector *metav1.LabelSelector) map[string]string {
 	if selector == nil || len(selector.MatchExpressions) > 0 {
 		return nil
@@ -39,7 +39,7 @@ func trimLabelSelector(selector *metav1.LabelSelector) map[string]string {
 	return trimSelector(selector.MatchLabels)
 }
 
-// internKeys shares the keys of labels, which are the same on all children. A copy is returned.
+// internKeys shares the keys of labels, which are the same on all children. It returns a copy.
 func internKeys(labels map[string]string) map[string]string {
 	kept := make(map[string]string, len(labels))
 	for key, value := range labels {

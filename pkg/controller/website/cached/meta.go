@@ -12,22 +12,20 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// FieldManager is the name under which the controller writes.
+// FieldManager is the field manager of the controller.
 const FieldManager = "website-controller"
 
 // The annotations of children.
 const (
-	// GenerationAnnotation is the generation of the Website from which a child was last
-	// written. A controller whose cache lags finds in it that it would bring back an
-	// older child.
+	// GenerationAnnotation is the generation of the Website from which a child was last written. It
+	// keeps a controller whose cache lags from restoring an older child.
 	GenerationAnnotation = v1beta1.GroupName + "/website-generation"
-	// LimitedRolloutAnnotation is on a Deployment while its pod template is one that the
-	// controller has changed for another reason than a change of the Website. Such rollouts
-	// are limited in number.
+	// LimitedRolloutAnnotation marks a Deployment whose pod template the controller has changed for
+	// another reason than a change of the Website. Such rollouts are limited in number.
 	LimitedRolloutAnnotation = v1beta1.GroupName + "/limited-rollout"
 )
 
-// maxNote is longer than what controllers note in an annotation, a number or a word.
+// maxNote is longer than the annotations of controllers, which are numbers or words.
 const maxNote = 32
 
 // Object is an object as the API server returns it or a cache holds it, a pointer.
@@ -48,9 +46,11 @@ type Child interface {
 type Notes struct {
 	// Applied is the digest of the fields that the controller has applied, zero if it has applied none.
 	Applied Digest
-	// Unreadable is why the managed fields, and so Applied, cannot be read. It is nil if they can.
+	// Unreadable is the reason why the managed fields, and so Applied, cannot be read. It is nil if
+	// they can.
 	Unreadable error
-	// WebsiteGeneration is the generation of the Website from which the child was last written, or 0 if it shows none.
+	// WebsiteGeneration is the generation of the Website from which the child was last written, or 0
+	// if unknown.
 	WebsiteGeneration int64
 }
 
@@ -69,8 +69,8 @@ func NotesOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) No
 	return notes
 }
 
-// Meta is the part that the cached forms of all children have: their identity, their owner and the notes. Only orphans
-// have labels, by which they are recognized.
+// Meta is the common part of the cached forms of all children: their identity, their owner and the
+// notes. Only orphans have labels, by which they are recognized.
 type Meta struct {
 	metav1.ObjectMeta
 	Notes
@@ -120,7 +120,7 @@ func note(object metav1.Object, key string) string {
 	return interned(value)
 }
 
-// Intern makes a string share its memory with the same ones of other objects.
+// Intern makes equal strings of several objects share their memory.
 func Intern[S ~string](s *S) { *s = interned(*s) }
 
 func interned[S ~string](s S) S { return unique.Make(s).Value() }

@@ -9,8 +9,8 @@ import (
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// maxOwner bounds the parts of an owner reference, of which the API server accepts any length. No name of an object is
-// longer.
+// maxOwner limits the parts of an owner reference, which can have any length on the API server. No
+// name of an object is longer.
 const maxOwner = 253
 
 // OwnerOf returns the Website that controls a child, by its reference alone.
@@ -22,8 +22,8 @@ func OwnerOf(child metav1.Object) (cache.ObjectName, types.UID, bool) {
 	return cache.NewObjectName(child.GetNamespace(), owner.Name), owner.UID, true
 }
 
-// TrimOwners returns the reference to the controller of an object, if there is one: other owners are not
-// read. What is too long to name anything is emptied.
+// TrimOwners returns the reference to the controller of an object, if there is one: other owners are
+// not needed. Parts that are too long for a name are emptied.
 func TrimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	for _, owner := range owners {
 		if !ptr.Deref(owner.Controller, false) {
@@ -41,8 +41,8 @@ func TrimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	return nil
 }
 
-// ByOwner indexes children by their namespace and the UID of the Website that controls them: an object of
-// another namespace can have a reference with that UID as well.
+// ByOwner indexes children by their namespace and the UID of the Website that controls them: an
+// object in another namespace can have a reference with that UID as well.
 const ByOwner = "owner"
 
 // IndexByOwner returns the indexer ByOwner.
@@ -59,7 +59,7 @@ func IndexByOwner() cache.Indexers {
 	}}
 }
 
-// OwnerKey is the key of ByOwner.
+// OwnerKey returns a key of ByOwner.
 func OwnerKey(namespace string, uid types.UID) string {
 	return cache.NewObjectName(namespace, string(uid)).String()
 }

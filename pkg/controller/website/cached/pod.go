@@ -13,12 +13,12 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// keptPodLabels are those by which Services and Deployments of the controller select pods, and what
-// a Deployment adds for each revision.
+// keptPodLabels are the labels by which Services and Deployments of the controller select pods, and
+// the label that a Deployment adds for each revision.
 var keptPodLabels = append(slices.Clone(resources.PodSelectorKeys), appsv1.DefaultDeploymentUniqueLabelKey)
 
-// TrimPod keeps of a pod what is read here: there are many, and most of each is
-// the same. Any client can give pods of any size the label of the controller.
+// TrimPod keeps the required fields of a pod: there are many pods, and most fields are the same. Any
+// client can give pods of any size the label of the controller.
 func TrimPod(pod *corev1.Pod) {
 	Intern(&pod.Namespace)
 	Intern(&pod.Status.Phase)
@@ -37,8 +37,8 @@ func TrimPod(pod *corev1.Pod) {
 	}
 }
 
-// trimPodConditions keeps what says why a pod does not run, or when it has ended, and of one that runs whether it is
-// ready.
+// trimPodConditions keeps the conditions with the reason why a pod does not run, or the time of its
+// end, and the readiness of a running pod.
 func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	kept := []corev1.PodConditionType{corev1.PodReady}
 	if pod.Status.Phase != corev1.PodRunning {
@@ -51,7 +51,7 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 		}
 		Intern(&condition.Type)
 		Intern(&condition.Status)
-		// When it was last probed changes all the time and says nothing.
+		// The time of the last probe changes all the time and is not needed.
 		conditions = append(conditions, corev1.PodCondition{
 			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
 			Message: problem.Shorten(condition.Message), LastTransitionTime: condition.LastTransitionTime,
@@ -60,7 +60,7 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	return conditions
 }
 
-// trimContainerStatuses leaves out what a container does that runs, which is not read.
+// trimContainerStatuses drops the state of running containers, which is not needed.
 func trimContainerStatuses(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, container := range FirstOf(containers) {
@@ -74,8 +74,8 @@ func trimContainerStatuses(containers []corev1.ContainerStatus) []corev1.Contain
 	return kept
 }
 
-// shortened returns a state with messages as long as they are reported at most: the kubelet repeats in them
-// the name of an image, which can be as long as a pod.
+// shortened truncates the messages of a state to their reported length: the kubelet repeats the name
+// of an image in them, which can be as long as a pod.
 func shortened(state corev1.ContainerState) corev1.ContainerState {
 	if state.Waiting != nil {
 		state.Waiting.Message = problem.Shorten(state.Waiting.Message)
@@ -86,11 +86,11 @@ func shortened(state corev1.ContainerState) corev1.ContainerState {
 	return state
 }
 
-// sharedPorts are the containers that portsOf has returned last.
+// sharedPorts are the last results of portsOf.
 var sharedPorts = lru.New(100)
 
-// portsOf returns one container with the names of the ports of several, which Services lead to. Most
-// pods have the same: what is in the caches is not changed.
+// portsOf returns one container with the names of the ports of several, which are targets of
+// Services. Most pods share the result: objects in the caches are not changed.
 func portsOf(containers []corev1.Container) []corev1.Container {
 	var ports []corev1.ContainerPort
 	var key strings.Builder

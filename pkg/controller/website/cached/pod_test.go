@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// newPod returns a pod of a Website, changed as a test needs it.
+// newPod returns a pod of a Website, changed by tweaks.
 func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +48,7 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// TestTrimmedPods: a cache of many pods holds what is read and no more.
+// TestTrimmedPods: a cache of many pods has the required fields and no more.
 func TestTrimmedPods(t *testing.T) {
 	pod := newPod()
 	for range 2 { // An informer may transform an object more than once.
@@ -75,8 +75,8 @@ func TestTrimmedPods(t *testing.T) {
 	}
 }
 
-// TestTrimmedPodConditions: of a pod that runs is read whether it is ready, of others why they do not run and since
-// when.
+// TestTrimmedPodConditions: a running pod keeps its readiness, others the reason and the time of
+// their end.
 func TestTrimmedPodConditions(t *testing.T) {
 	all := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
 		corev1.ContainersReady, corev1.PodScheduled}
@@ -104,7 +104,8 @@ func TestTrimmedPodConditions(t *testing.T) {
 	}
 }
 
-// TestTrimmedLargePods: whoever may create pods decides how large they are.
+// TestTrimmedLargePods: clients that may create pods determine their size, but not the size in the
+// cache.
 func TestTrimmedLargePods(t *testing.T) {
 	const many = 10_000
 	long := strings.Repeat("x", 1<<20)

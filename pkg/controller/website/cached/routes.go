@@ -7,7 +7,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// maxRules is more than the hosts of a Website, each of which has a rule in an Ingress.
+// maxRules is more than the maximum number of hosts of a Website. Each has a rule in an Ingress.
 const maxRules = 100
 
 // Ingress is the cached form of an Ingress.
@@ -18,7 +18,7 @@ type Ingress struct {
 	Hosts []string
 	// TLS is true if any host is served with TLS.
 	TLS bool
-	// Addresses are those that its controller reports.
+	// Addresses are the addresses that its controller reports.
 	Addresses []networkingv1.IngressLoadBalancerIngress
 }
 
@@ -57,7 +57,7 @@ type ListenerSet struct {
 	Meta
 	// Hosts are the hosts of the listeners, whose number the API limits.
 	Hosts []string
-	// Conditions are about the whole, and Listeners have those of each listener.
+	// Conditions are the conditions of the ListenerSet, and Listeners have the ones of each listener.
 	Conditions []metav1.Condition
 	Listeners  []gatewayv1.ListenerEntryStatus
 }

@@ -10,7 +10,7 @@ type Service struct {
 	Meta
 	Selector map[string]string
 	Ports    []corev1.ServicePort
-	// Ingress are the addresses that a load balancer has.
+	// Ingress are the addresses of the load balancer.
 	Ingress []corev1.LoadBalancerIngress
 }
 

@@ -17,16 +17,18 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// AgentKeys reads and writes the ConfigMaps with the public keys for agents, one in each namespace with Websites.
-// They have no owner: it would be each of the Websites, of which a namespace may have thousands.
+// AgentKeys reads and writes the ConfigMaps with the public keys for agents, one in each namespace
+// with Websites. They have no owner: all Websites of the namespace would own it, and there may be
+// thousands.
 type AgentKeys struct {
 	store  cache.Store
 	cache  cache.MutationCache
 	client func(namespace string) corev1client.ConfigMapInterface
 }
 
-// Apply creates or updates the ConfigMap of a namespace. One that another client has created is left alone. One that
-// the cache lacks is read, as it may not have arrived yet, or lack the label by which the informer selects.
+// Apply creates or updates the ConfigMap of a namespace. It leaves a ConfigMap of another client
+// alone. A ConfigMap that is missing in the cache is read: it may not have arrived yet, or lack the
+// label on which the informer selects.
 func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operation, *problem.Problem) {
 	client, name := k.client(namespace), resources.AgentKeysConfigMapName
 	current := k.cached(namespace)
@@ -50,7 +52,7 @@ func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operatio
 	case current == nil:
 		desired.WithResourceVersion(neverStored)
 	case !current.DeletionTimestamp.IsZero():
-		return Unchanged, nil // The event of its deletion has it created again.
+		return Unchanged, nil // The event of its deletion causes another creation.
 	case current.Keys == keys &&
 		(shown || current.Labels[resources.LabelManagedBy] == resources.ManagedBy):
 		return Unchanged, nil
@@ -66,7 +68,7 @@ func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operatio
 	return done, nil
 }
 
-// Delete removes the ConfigMap of a namespace if the cache shows one.
+// Delete removes the ConfigMap of a namespace if the cache has one.
 func (k *AgentKeys) Delete(ctx context.Context, namespace string) (Operation, *problem.Problem) {
 	current := k.cached(namespace)
 	if current == nil || !current.DeletionTimestamp.IsZero() {
@@ -81,7 +83,7 @@ func (k *AgentKeys) Delete(ctx context.Context, namespace string) (Operation, *p
 	return Deleted, nil
 }
 
-// All returns the names of all such ConfigMaps that the cache shows.
+// All returns the names of all such ConfigMaps in the cache.
 func (k *AgentKeys) All() []cache.ObjectName {
 	var names []cache.ObjectName
 	for _, key := range k.store.ListKeys() {
@@ -92,8 +94,8 @@ func (k *AgentKeys) All() []cache.ObjectName {
 	return names
 }
 
-// isOurs reports whether the controller has written a ConfigMap. Backups keep the label, but not all of them keep
-// managed fields.
+// isOurs reports whether the controller has written a ConfigMap. Backups keep the label, but some
+// drop the managed fields.
 func isOurs(configMap *corev1.ConfigMap) bool {
 	return configMap.Labels[resources.LabelManagedBy] == resources.ManagedBy ||
 		slices.ContainsFunc(configMap.ManagedFields,

@@ -11,7 +11,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
-// TestShownWritesAreForgotten: what was written is remembered until the informer's store has it, and no longer.
+// TestShownWritesAreForgotten: a write is remembered until it is in the informer's store, and no
+// longer.
 func TestShownWritesAreForgotten(t *testing.T) {
 	live := func(resourceVersion string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site",
@@ -22,7 +23,7 @@ func TestShownWritesAreForgotten(t *testing.T) {
 	services := newKind("Service", Owners{}, store, fake.NewClientset().CoreV1().Services, cached.Services,
 		cached.OfService)
 	all := &Children{Services: services}
-	// remembered is whether a version is returned while the store has an older one.
+	// remembered reports whether a version is returned while the store has an older one.
 	remembered := func(resourceVersion string) bool {
 		t.Helper()
 		if err := store.Update(version("1")); err != nil {
@@ -43,7 +44,7 @@ func TestShownWritesAreForgotten(t *testing.T) {
 	if remembered("2") {
 		t.Error("a write that the store has is remembered")
 	}
-	// The watch was faster than the answer.
+	// The watch was faster than the response.
 	if err := store.Update(version("3")); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,7 @@ type RouteStores struct {
 	HTTPRoutes, ListenerSets, Ingresses cache.Indexer
 }
 
-// New returns what reads and writes children. The informers are those of the
-// children; whoever made them starts them.
+// New returns Children over the informers of the children. The caller starts the informers.
 func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory, owners Owners) (*Children, error) {
 	core, policy := informers.Core().V1(), informers.Policy().V1()
 	configMaps, err := newConfigMaps(kube, informers, owners)
@@ -62,7 +61,8 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 	}, nil
 }
 
-// Shown forgets what was written of a child if the cache shows it by now: until then it is in memory twice.
+// Shown drops the remembered write of a child if the cache has it by now: until then it is in memory
+// twice.
 func (c *Children) Shown(object metav1.Object) {
 	switch object.(type) {
 	case *cached.ConfigMap:
@@ -92,12 +92,12 @@ func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.In
 		cached.OfIngress), stores.Ingresses)
 }
 
-// AddPreviews adds the Websites that are previews. Their cache is that of all Websites, and
-// its indexer has ByOwner.
+// AddPreviews adds the Websites that are previews. Their cache is the cache of all Websites, and its
+// indexer has ByOwner.
 func (c *Children) AddPreviews(written cache.MutationCache, indexer cache.Indexer, owners Owners) {
 	previews := &Kind[*v1beta1.Website, *v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration]{
 		Fields: cached.Previews, name: resources.Kind, owners: owners, otherwise: "rename the branch",
-		// What is written of their status counts as well.
+		// Writes of their status count as well.
 		cache: written,
 		trim: func(preview *v1beta1.Website) *v1beta1.Website {
 			cached.TrimPreview(preview)

@@ -15,15 +15,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// Collect deletes the configurations that no pod of a Website can be started with any
-// more: neither the Deployment nor a ReplicaSet or pod of it refers to them. Those of
-// ReplicaSets without pods stay as well: `kubectl rollout undo` starts pods from them.
-// Orphans are adopted, so that they go with the Website at the latest. It returns what
-// was done.
+// Collect deletes the configurations with which no pod of a Website can be started any more: neither
+// the Deployment nor one of its ReplicaSets or pods refers to them. Those for ReplicaSets without
+// pods stay as well: `kubectl rollout undo` starts pods from them. Orphans are adopted, so that they
+// are deleted with the Website at the latest. It returns the operation.
 //
-// The caches only spare the API server requests. Before a deletion, everything is read
-// from there, in the order in which references are passed on: a ReplicaSet comes from
-// the Deployment, a pod from a ReplicaSet.
+// The caches only save requests to the API server. Before a deletion, everything is read from there,
+// in the order in which references are passed on: a ReplicaSet comes from the Deployment, a pod from
+// a ReplicaSet.
 func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *cached.Deployment,
 	current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
 	var done []Operation
@@ -42,8 +41,8 @@ func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, depl
 			unused = append(unused, configMap)
 		}
 	}
-	// Before it has observed the current template, the Deployment controller may still
-	// create a ReplicaSet of an earlier one.
+	// Before it has observed the current template, the Deployment controller may still create a
+	// ReplicaSet for an earlier one.
 	if len(unused) == 0 || deployment.Status.ObservedGeneration < deployment.Generation {
 		return done, nil
 	}
@@ -64,14 +63,14 @@ func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, depl
 	return done, nil
 }
 
-// isMounted reports whether the cache shows a ReplicaSet whose pods mount a ConfigMap.
+// isMounted reports whether the cache has a ReplicaSet whose pods mount a ConfigMap.
 func (c *ConfigMaps) isMounted(configMap *cached.ConfigMap) bool {
 	keys, err := c.replicaSets.IndexKeys(byConfigMap, cache.MetaObjectToName(configMap).String())
 	return err != nil || len(keys) > 0
 }
 
-// mounted returns the ConfigMaps that pods of a Deployment mount, or would, by the API
-// server. It is empty when there is no such Deployment of the Website, or its
+// mounted returns the ConfigMaps that pods of a Deployment mount, or would mount, according to the
+// API server. It is empty when there is no such Deployment of the Website, or the Deployment
 // controller has not observed it.
 func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, deploymentName string) (sets.Set[string],
 	*problem.Problem) {
@@ -111,8 +110,8 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	return names, nil
 }
 
-// adopt makes a Website the owner of an earlier configuration that has none. What was
-// applied is applied again with an owner: an apply without the content would remove it.
+// adopt makes a Website the owner of an earlier configuration that has none. The applied fields are
+// applied again with an owner: an apply without the content would remove it.
 func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name string,
 	current *corev1ac.ConfigMapApplyConfiguration) (Operation, *problem.Problem) {
 	client := c.client(website.Namespace)

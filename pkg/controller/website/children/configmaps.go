@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// byDeploymentName indexes ConfigMaps by the deployment name in theirs.
+	// byDeploymentName indexes ConfigMaps by the deployment name in their names.
 	byDeploymentName = "namespace/deploymentName"
 	// byConfigMap indexes ReplicaSets by the ConfigMaps that their pods mount.
 	byConfigMap = "namespace/configMap"
@@ -77,8 +77,8 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 	return &ConfigMaps{Kind: kind, kube: kube, index: configMaps.GetIndexer(), replicaSets: replicaSets.GetIndexer()}, nil
 }
 
-// Apply creates or updates the ConfigMap of a configuration. An immutable one of
-// another content under its name was not made here.
+// Apply creates or updates the ConfigMap of a configuration. The controller has not made an immutable
+// one with other content under its name.
 func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *cached.ConfigMap,
 	desired *corev1ac.ConfigMapApplyConfiguration) (*cached.ConfigMap, Operation, *problem.Problem) {
 	if child == nil || !child.Immutable {
@@ -107,7 +107,7 @@ func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child 
 	return c.Kind.Apply(ctx, website, child, desired)
 }
 
-// HoldsAny reports whether the cache shows a ConfigMap of the Website.
+// HoldsAny reports whether the cache has a ConfigMap of the Website.
 func (c *ConfigMaps) HoldsAny(website *v1beta1.Website) bool {
 	for _, configMap := range c.named(website) {
 		if metav1.IsControlledBy(configMap, website) {
@@ -126,9 +126,9 @@ func (c *ConfigMaps) named(website *v1beta1.Website) []*cached.ConfigMap {
 		})
 }
 
-// TemplateHash returns the label pod-template-hash of the pods that have the current pod template of a
-// Deployment. It is empty as long as the cache does not show a ReplicaSet with that. The age of pods does
-// not say it: one of an earlier template that is lost is replaced by another of that template.
+// TemplateHash returns the label pod-template-hash of the pods with the current pod template of a
+// Deployment. It is empty while the cache lacks a ReplicaSet with that template. The age of pods is
+// no indication: a lost pod of an earlier template is replaced by one with the same template.
 func (c *ConfigMaps) TemplateHash(deployment *cached.Deployment) string {
 	if deployment.Revision == "" {
 		return ""

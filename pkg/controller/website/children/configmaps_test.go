@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
-// TestTemplateHash: the current pod template is that of the ReplicaSet with the revision of the Deployment, which
-// need not be the last one that was created.
+// TestTemplateHash: the ReplicaSet with the revision of the Deployment, which need not be the newest
+// one, has the current pod template.
 func TestTemplateHash(t *testing.T) {
 	kube := fake.NewClientset()
 	configMaps, err := newConfigMaps(kube, informers.NewSharedInformerFactory(kube, 0), Owners{})

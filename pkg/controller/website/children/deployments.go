@@ -27,9 +27,9 @@ func newDeployments(kube kubernetes.Interface, informers kubeinformers.SharedInf
 		kube.AppsV1().Deployments, cached.Deployments, cached.OfDeployment)}
 }
 
-// ApplyRest is Apply for a Deployment whose pods have to stay as they are: all of it but the
-// pod template is applied. That is read from the API server, and only if anything else is to
-// change.
+// ApplyRest is Apply for a Deployment whose pods have to stay as they are: it applies all fields
+// except the pod template. The template is read from the API server, and only if another field
+// changes.
 func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, child *cached.Deployment,
 	desired *appsv1ac.DeploymentApplyConfiguration) (*cached.Deployment, Operation, *problem.Problem) {
 	before, p := d.Applied(child)

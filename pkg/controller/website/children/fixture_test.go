@@ -33,25 +33,25 @@ func newWebsite(name string) *v1beta1.Website {
 	}
 }
 
-// fixture is the kind of ConfigMaps over what an API server does with them.
+// fixture is the kind of ConfigMaps over a fake API server.
 type fixture struct {
 	t *testing.T
 	*Kind[*corev1.ConfigMap, *cached.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
-	// store is that of the informer, which a test fills.
+	// store is the store of the informer, which a test fills.
 	store cache.Store
-	// cachedWebsites and websites are those that the cache and the API server have.
+	// cachedWebsites and websites are the Websites in the cache and on the API server.
 	cachedWebsites cache.Indexer
 	websites       map[string]*v1beta1.Website
 
 	stored  *corev1.ConfigMap
 	version int
-	// applied is what was applied, by the resource version that came of it.
+	// applied maps resource versions to the applied configurations.
 	applied map[string]*corev1ac.ConfigMapApplyConfiguration
 	calls   []string
 	// meanwhile is called once, before the next write takes effect.
 	meanwhile func()
 	err       error
-	// answerLost is what the next write returns, which takes effect all the same.
+	// answerLost is the error of the next write, which takes effect nevertheless.
 	answerLost error
 }
 
@@ -69,7 +69,8 @@ func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 		}
 	}
 	owners := Owners{Cached: websitelisters.NewWebsiteLister(f.cachedWebsites), Live: websitesGetter{f}}
-	f.Kind = newKind("ConfigMap", owners, f.store, func(string) configMaps { return configMaps{f} }, cached.ConfigMaps, f.trimmed)
+	f.Kind = newKind("ConfigMap", owners, f.store, func(string) configMaps { return configMaps{f} },
+		cached.ConfigMaps, f.trimmed)
 	return f
 }
 
@@ -86,7 +87,7 @@ func (f *fixture) trimmed(child *corev1.ConfigMap) *cached.ConfigMap {
 	return trimmed
 }
 
-// see makes the informer see what is stored now.
+// see updates the store of the informer.
 func (f *fixture) see() {
 	f.t.Helper()
 	var visible []any
@@ -98,7 +99,7 @@ func (f *fixture) see() {
 	}
 }
 
-// put stores an object behind the back of the controller.
+// put writes an object as another client.
 func (f *fixture) put(child *corev1.ConfigMap) {
 	f.version++
 	f.applied[strconv.Itoa(f.version)] = f.applied[child.ResourceVersion]
@@ -106,8 +107,7 @@ func (f *fixture) put(child *corev1.ConfigMap) {
 	f.stored = child
 }
 
-// edit changes the stored object behind the back of the controller, in what the
-// controller has applied.
+// edit changes the stored object, in a field that the controller has applied, as another client.
 func (f *fixture) edit(change func(*corev1.ConfigMap)) {
 	child := f.stored.DeepCopy()
 	change(child)
@@ -212,7 +212,7 @@ func (c configMaps) Delete(_ context.Context, _ string, options metav1.DeleteOpt
 	return f.err
 }
 
-// wanted is a ConfigMap for a Website.
+// wanted returns a ConfigMap for a Website.
 func wanted(website *v1beta1.Website, content string) *corev1ac.ConfigMapApplyConfiguration {
 	return resources.ConfigMap(website, content).WithName(childName)
 }

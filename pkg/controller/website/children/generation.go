@@ -11,9 +11,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// checkGeneration returns a problem if a child was written from a later generation
-// of its Website than the one at hand, unless the API server has that one: then its
-// store was restored to an older state.
+// checkGeneration returns a problem if a child was written from a later generation of its Website
+// than this one, unless the API server has this generation too: then its store was restored to an
+// older state.
 func (k *Kind[S, T, A]) checkGeneration(ctx context.Context, website *v1beta1.Website, child T) *problem.Problem {
 	if k.notes(child).WebsiteGeneration <= website.Generation || !metav1.IsControlledBy(child, website) {
 		return nil
@@ -29,7 +29,7 @@ func (k *Kind[S, T, A]) checkGeneration(ctx context.Context, website *v1beta1.We
 	return outdated(website, current)
 }
 
-// outdated returns the problem that the cache does not show the current Website yet.
+// outdated returns the problem of a cache without the current Website.
 func outdated(website, current *v1beta1.Website) *problem.Problem {
 	return problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), website.Name,
 		fmt.Errorf("the cache shows generation %d, the API server has generation %d", website.Generation,

@@ -9,8 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// TestGeneration has a controller that sees one generation of a Website meet a child
-// that was written from another one.
+// TestGeneration: a controller whose cache has one generation of a Website finds a child that was
+// written from another one.
 func TestGeneration(t *testing.T) {
 	for name, test := range map[string]struct {
 		// written is the annotation of the child; cached and stored are the generations

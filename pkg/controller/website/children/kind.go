@@ -14,12 +14,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// neverStored makes an apply create or do nothing. A plain apply would merge
-// into an object that another client created under this name a moment ago, if no
-// field of the two clashes. With a resource version the API server refuses with
-// a conflict when there is an object that has another one, and ignores it when
-// there is none. Every stored object has another one: the first revision of
-// etcd is that of the empty store.
+// neverStored makes an apply create an object or do nothing. A plain apply would merge into an object
+// that another client created under this name a moment ago, if their fields do not conflict. With a
+// resource version the API server rejects the apply with a conflict when an object with another one
+// exists, and ignores it when there is no object. Every stored object has another one: the first
+// revision of etcd belongs to the empty store.
 const neverStored = "1"
 
 // Client is the part of a typed client that writes children.
@@ -37,10 +36,11 @@ type Kind[S, T cached.Object, A cached.ApplyConfiguration[A]] struct {
 	owners Owners
 	cache  cache.MutationCache
 	client func(namespace string) Client[S, A]
-	// trim returns the cached form of a child, and notes reads the traces of the writes of the controller.
+	// trim returns the cached form of a child, and notes reads the traces of the writes of the
+	// controller.
 	trim  func(child S) T
 	notes func(child T) cached.Notes
-	// otherwise is what a user can do, besides deleting the other object, if a name is taken.
+	// otherwise is an alternative for the user to deleting the other object, if a name is taken.
 	otherwise string
 }
 
@@ -59,7 +59,7 @@ func newKind[S cached.Object, T cached.Child, A cached.ApplyConfiguration[A], C 
 // String returns the name of the kind.
 func (k *Kind[S, T, A]) String() string { return k.name }
 
-// Operation is what was done to a child.
+// Operation is the result of a write of a child.
 type Operation string
 
 // The operations.
@@ -71,10 +71,9 @@ const (
 	Deleted   Operation = "deleted"
 )
 
-// Find returns the child of a Website, or nil when there is none. The cache is
-// trusted only when it shows a child of this very Website: a missing one may not
-// have arrived yet, or lack the label that informers select on, and a foreign
-// one may be gone.
+// Find returns the child of a Website, or nil when there is none. The cache is trusted only if its
+// child belongs to this very Website: a missing one may not have arrived yet, or lack the label that
+// informers select on, and a foreign one may be gone.
 func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name string) (T, *problem.Problem) {
 	var none T
 	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
@@ -102,8 +101,7 @@ func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name
 	}
 }
 
-// Ensure creates or updates a child and returns it, with the operation that was
-// necessary.
+// Ensure creates or updates a child and returns it, with the operation.
 func (k *Kind[S, T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation,
 	*problem.Problem) {
 	child, p := k.Find(ctx, website, *desired.GetName())
@@ -113,8 +111,8 @@ func (k *Kind[S, T, A]) Ensure(ctx context.Context, website *v1beta1.Website, de
 	return k.Apply(ctx, website, child, desired)
 }
 
-// Apply is Ensure for a child that has been found already, or found missing. When
-// it cannot be written, it is returned as it is.
+// Apply is Ensure for a child after Find. child is nil if it is missing. If the write fails, it is
+// returned unchanged.
 func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, child T, desired A) (T, Operation,
 	*problem.Problem) {
 	var none T
@@ -137,7 +135,7 @@ func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, chi
 	applied := k.Remember(live)
 	switch {
 	case applied.GetResourceVersion() == child.GetResourceVersion():
-		return applied, Unchanged, nil // Admission put back what was to change.
+		return applied, Unchanged, nil // Admission restored the fields.
 	case !metav1.IsControlledBy(child, website):
 		return applied, Adopted, nil
 	default:
@@ -145,23 +143,22 @@ func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, chi
 	}
 }
 
-// refresh remembers what there is after a write has failed: it was made for an
-// object that the cache shows and that is no longer there, or it took effect and
-// only its answer was lost. What cannot be read now is left to the next attempt.
+// refresh reads a child after a failed write: the write was for a cached object that no longer
+// exists, or it took effect and its response was lost. A failed read is left to the next attempt.
 func (k *Kind[S, T, A]) refresh(ctx context.Context, namespace, name string) {
 	if child, err := k.client(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
 		k.Remember(child)
 	}
 }
 
-// Remember keeps a child that the API server has returned, and returns it as the caches hold it.
+// Remember stores a child from a response of the API server, and returns its cached form.
 func (k *Kind[S, T, A]) Remember(live S) T {
 	child := k.trim(live)
 	k.cache.Mutation(child)
 	return child
 }
 
-// shown drops what is remembered of a child if the informer's store has that, or something newer: the cache does so
+// shown drops the remembered child if the informer's store has it, or a newer one: the cache does so
 // when it is read.
 func (k *Kind[S, T, A]) shown(child metav1.Object) { k.cached(child.GetNamespace(), child.GetName()) }
 
@@ -179,7 +176,7 @@ func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, de
 	live, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored),
 		metav1.ApplyOptions{FieldManager: cached.FieldManager})
 	if apierrors.IsConflict(err) {
-		// There is one, which was not there, or was not looked for.
+		// The child exists: it is new, or the cache was trusted.
 		if _, p := k.Find(ctx, website, name); p != nil {
 			return none, Unchanged, p
 		}
@@ -190,9 +187,9 @@ func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, de
 	return k.Remember(live), Created, nil
 }
 
-// Delete removes the child of a Website if the cache shows one: one that is not
-// in there yet has the Website reconciled again when it arrives. The preconditions
-// protect an object that has been replaced or adopted since.
+// Delete removes the child of a Website if the cache has one: a child that is not there yet queues
+// the Website when it arrives. The preconditions protect an object that has been replaced or adopted
+// since.
 func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, name string) (Operation,
 	*problem.Problem) {
 	var none T
@@ -209,7 +206,7 @@ func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, na
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Unchanged, nil // Its event has the Website reconciled again.
+		return Unchanged, nil // Its event queues the Website.
 	case err != nil:
 		return Unchanged, problem.Classify(fmt.Errorf("deleting %s %q: %w", k.name, name, err))
 	default:
@@ -217,15 +214,13 @@ func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, na
 	}
 }
 
-// Holds reports whether the cache shows that a child of this name is the
-// Website's.
+// Holds reports whether the cache has a child of this name that belongs to the Website.
 func (k *Kind[S, T, A]) Holds(website *v1beta1.Website, name string) bool {
 	var none T
 	return k.Held(website, name) != none
 }
 
-// Held returns the child of this name as the cache shows it, or nil when that shows none
-// of the Website's.
+// Held returns the child of this name from the cache, or nil if it does not belong to the Website.
 func (k *Kind[S, T, A]) Held(website *v1beta1.Website, name string) T {
 	var none T
 	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
@@ -234,8 +229,8 @@ func (k *Kind[S, T, A]) Held(website *v1beta1.Website, name string) T {
 	return none
 }
 
-// cached returns a child as the cache shows it, or as it was last written or read
-// when that is newer; nil when the cache shows none.
+// cached returns a child from the cache, or as last written or read when that is newer; nil without
+// one.
 func (k *Kind[S, T, A]) cached(namespace, name string) T {
 	var none T
 	obj, exists, err := k.cache.GetByKey(cache.NewObjectName(namespace, name).String())
@@ -245,8 +240,8 @@ func (k *Kind[S, T, A]) cached(namespace, name string) T {
 	return none
 }
 
-// BeingDeleted returns the problem that a child is being deleted, or nil if it is not. Its deletion
-// event has the Website reconciled again.
+// BeingDeleted returns a problem if a child is being deleted, or nil. Its deletion event queues the
+// Website.
 func (k *Kind[S, T, A]) BeingDeleted(child T) *problem.Problem {
 	if child.GetDeletionTimestamp().IsZero() {
 		return nil
@@ -274,9 +269,9 @@ func (k *Kind[S, T, A]) Desired(desired A) (cached.Digest, *problem.Problem) {
 	return digest, problem.Classify(err)
 }
 
-// isUnchanged reports whether nothing is to be done to a child. One that is being
-// deleted is not written: if it differs, that is a problem until it is gone.
-// A generation of the Website that changes nothing of a child is not worth a write.
+// isUnchanged reports whether a child needs no write. A child that is being deleted is not written:
+// if it differs, that is a problem until it is gone. A generation of the Website that does not change
+// a child is not worth a write.
 func (k *Kind[S, T, A]) isUnchanged(child T, desired A) (bool, *problem.Problem) {
 	applied, p := k.Applied(child)
 	if p != nil {

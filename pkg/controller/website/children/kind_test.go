@@ -31,11 +31,11 @@ func TestEnsure(t *testing.T) {
 	updated := `apply uid="created-at-11" resourceVersion="" force=true` + manager
 	deleting := metav1.Now()
 	for name, test := range map[string]struct {
-		// exists starts with the child of the Website, which the cache shows.
+		// exists starts with the child of the Website in the cache.
 		exists bool
-		// given changes what is stored, before the cache is synced.
+		// given changes the stored objects, before the cache is synced.
 		given func(f *fixture)
-		// content is what is wanted, where "a" is there.
+		// content is the desired content, where "a" exists.
 		content       string
 		want          Operation
 		wantProblem   problem.Result
@@ -130,7 +130,7 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// TestStaleCache: what was written or read is not forgotten for an older state.
+// TestStaleCache: an older state of the cache does not replace written or read objects.
 func TestStaleCache(t *testing.T) {
 	website := newWebsite("kubia")
 	f := newFixture(t, website)
@@ -155,7 +155,7 @@ func TestStaleCache(t *testing.T) {
 	if done := ensure("b"); done != Updated {
 		t.Fatalf("%s, want %s", done, Updated)
 	}
-	// The cache shows "a". It is not written again, and a way back is not missed.
+	// The cache has "a". It is not written again, and a change back to it is not missed.
 	if done := ensure("b"); done != Unchanged {
 		t.Errorf("what the cache does not show yet is %s", done)
 	}
@@ -167,7 +167,7 @@ func TestStaleCache(t *testing.T) {
 	}
 	f.called()
 
-	// The cache has something newer, such as another status.
+	// The cache has a newer object, such as one with another status.
 	f.edit(func(*corev1.ConfigMap) {})
 	f.see()
 	if got := version(); got != f.stored.ResourceVersion {
@@ -177,7 +177,7 @@ func TestStaleCache(t *testing.T) {
 		t.Errorf("calls: %q", got)
 	}
 
-	// What is no longer in the cache is read, and remembered when it comes back.
+	// An object that is no longer in the cache is read, and remembered when it comes back.
 	f.edit(func(*corev1.ConfigMap) {})
 	older := f.stored.DeepCopy()
 	f.edit(func(*corev1.ConfigMap) {})
@@ -195,8 +195,8 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: a write that took effect although its answer was lost is not made
-// again, even if the cache does not show it yet.
+// TestLostAnswer: a write that took effect although its response was lost is not repeated, even if it
+// is not in the cache yet.
 func TestLostAnswer(t *testing.T) {
 	website := newWebsite("kubia")
 	f := newFixture(t, website)
@@ -218,8 +218,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestOneNameTwoWebsites has two Websites that do not see each other create a child
-// of one name at the same time. The API server lets one of them.
+// TestOneNameTwoWebsites: two Websites that are not in each other's cache create a child of one name
+// at the same time. The API server accepts one of them.
 func TestOneNameTwoWebsites(t *testing.T) {
 	first, second := newWebsite("first"), newWebsite("second")
 	f := newFixture(t, first, second)

@@ -22,20 +22,19 @@ type Owners struct {
 	Live   websiteclient.WebsitesGetter
 }
 
-// isOrphanOf reports whether an object may be adopted by a Website, by the rules
-// of Kubernetes' own controllers: it has no controller, it matches the labels of
-// the Website, and it is not being deleted. On top of these the controller must
-// have applied it: labels can be copied by any client, and an object that another
-// client made is never touched. A client that forges managed fields as well gains nothing:
-// it may write the object, which then gets the content that the Website asks for.
-// The label of a preview cannot be copied, and is there also after a restore.
+// isOrphanOf reports whether a Website may adopt an object, by the rules of Kubernetes' own
+// controllers: it has no controller, it matches the labels of the Website, and it is not being
+// deleted. In addition the controller must have applied it: any client can copy labels, and an object
+// of another client is never changed. A client that forges managed fields as well gains nothing: it
+// may write the object, which then gets the content that the Website requires. The label of a preview
+// cannot be copied, and is kept by a restore.
 func (k *Kind[S, T, A]) isOrphanOf(website *v1beta1.Website, child T) bool {
 	return metav1.GetControllerOfNoCopy(child) == nil &&
 		child.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, child) &&
 		(k.notes(child).WasApplied() || isPreviewOf(website, child))
 }
 
-// HasLabelsOf reports whether an object has the labels by which the children of a Website are found.
+// HasLabelsOf reports whether an object has the labels that the children of a Website have.
 func HasLabelsOf(website *v1beta1.Website, child metav1.Object) bool {
 	labels := child.GetLabels()
 	return labels[resources.LabelManagedBy] == resources.ManagedBy && labels[resources.LabelController] == website.Name
@@ -48,12 +47,10 @@ func isPreviewOf(website *v1beta1.Website, child metav1.Object) bool {
 	return ok && child.GetLabels()[api.LabelPreviewOf] == website.Name
 }
 
-// mayOwn checks on the API server that a Website still exists, before it adopts an
-// orphan or a missing child is created again. The cache may not show
-// yet that the Website is deleted: that is in another store than its children,
-// whose removal by garbage collection may be seen first. A child
-// created then would undo a deletion that orphans, and be removed again after any
-// other.
+// mayOwn checks on the API server that a Website still exists, before it adopts an orphan or a
+// missing child is created again. The cache may lack the deletion of the Website: it has another
+// watch than the children, whose garbage collection may be observed first. A child that is created
+// then would undo an orphaning deletion, and be deleted again after any other.
 func (k *Kind[S, T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name string) *problem.Problem {
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})
 	switch {
@@ -70,15 +67,15 @@ func (k *Kind[S, T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, na
 		fmt.Errorf("it is being deleted or gone, so no %s is created for it", k.name)))
 }
 
-// taken returns the problem that an object with the name of a child belongs to something else. The
-// same object with another owner is another problem.
+// taken returns the problem of a child whose name another object has. The same object with another
+// owner is another problem.
 func (k *Kind[S, T, A]) taken(website *v1beta1.Website, object T) *problem.Problem {
 	child := fmt.Sprintf("%s %q", k.name, object.GetName())
 	id, owner := k.name+"/"+object.GetName()+"/", metav1.GetControllerOf(object)
 	if owner == nil {
 		adopt := ""
 		if object.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, object) {
-			// Backups keep labels, but not all of them keep managed fields.
+			// Backups keep labels, but some drop managed fields.
 			adopt = `run "website-controller adopt" if a backup was restored, `
 		}
 		return problem.ChildTaken(id, false, child,
@@ -99,7 +96,7 @@ func (k *Kind[S, T, A]) taken(website *v1beta1.Website, object T) *problem.Probl
 }
 
 // isGone reports whether an owner is a Website that does not exist any more, or is being deleted,
-// such as the one of the same name that was deleted to make a new one.
+// such as a deleted one with the name of a new one.
 func (k *Kind[S, T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool {
 	if !api.IsReference(owner) {
 		return false
@@ -111,8 +108,8 @@ func (k *Kind[S, T, A]) isGone(namespace string, owner *metav1.OwnerReference) b
 	return website.UID != owner.UID || !website.DeletionTimestamp.IsZero()
 }
 
-// Taken returns the problems of the children of a Website whose names belong to something else. Routes, which have a
-// condition of their own, are not among them. Children that cannot be read are left out.
+// Taken returns the problems of the children of a Website whose names other objects have. It omits
+// routes, which have a condition of their own, and children that cannot be read.
 func (c *Children) Taken(ctx context.Context, website *v1beta1.Website, configMap string) []*problem.Problem {
 	_, deployment := c.Deployments.Find(ctx, website, resources.DeploymentName(website))
 	_, config := c.ConfigMaps.Find(ctx, website, configMap)
@@ -129,8 +126,7 @@ func (c *Children) Taken(ctx context.Context, website *v1beta1.Website, configMa
 	return slices.DeleteFunc(found, func(p *problem.Problem) bool { return p == nil || !p.IsChildTaken() })
 }
 
-// Claimed returns the problem that a name which no child has yet is claimed by an
-// older Website.
+// Claimed returns the problem of a name that no child has yet and an older Website claims.
 func (k *Kind[S, T, A]) Claimed(name string, older *v1beta1.Website) *problem.Problem {
 	return problem.NameTaken(k.name+"/"+name+"/"+string(older.UID), false, "the older %s %q claims the name %q first; "+
 		"create this Website again with another deploymentName, or delete the other one", resources.Kind, older.Name, name)

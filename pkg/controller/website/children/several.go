@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// Several is a Kind of which a Website has any number of children.
+// Several is a Kind with any number of children per Website.
 type Several[S, T cached.Object, A cached.ApplyConfiguration[A]] struct {
 	*Kind[S, T, A]
 	indexer cache.Indexer
@@ -24,15 +24,15 @@ func newSeveral[S, T cached.Object, A cached.ApplyConfiguration[A]](
 	return &Several[S, T, A]{Kind: kind, indexer: indexer}
 }
 
-// Of returns the children of a Website by the cache, in the order of their names.
+// Of returns the children of a Website in the cache, sorted by name.
 func (s *Several[S, T, A]) Of(website *v1beta1.Website) []T {
 	children := cached.Indexed[T](s.indexer, cached.ByOwner, cached.OwnerKey(website.Namespace, website.UID))
 	slices.SortFunc(children, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return children
 }
 
-// DeleteOthers removes the children of a Website, by the cache, that are none of names, and
-// returns how many.
+// DeleteOthers removes the children of a Website in the cache whose names are not listed, and returns
+// their number.
 func (s *Several[S, T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) (int,
 	*problem.Problem) {
 	deleted := 0
