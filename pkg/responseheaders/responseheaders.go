@@ -4,7 +4,7 @@ package responseheaders
 import "strings"
 
 // IsForSharedCaches reports whether a header tells only proxies how long to keep an answer: one of RFC 9213,
-// such as CDN-Cache-Control or that of a vendor, or an older one.
+// such as CDN-Cache-Control or a vendor's, or an older one.
 func IsForSharedCaches(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, "cdn-cache-control") || name == "surrogate-control" || name == "edge-control" ||
