@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// accessSecretVolume is the Secret with the users who may read a site, for the agent, and
-	// accessVolume has the file that it makes of it for nginx.
+	// accessSecretVolume is the Secret with the readers of a site, for the agent, and accessVolume
+	// has the password file that the agent writes for nginx.
 	accessSecretVolume    = "access-secret"
 	accessSecretMountPath = "/etc/access-secret"
 	accessVolume          = "access"
@@ -25,10 +25,10 @@ const (
 	accessSize = "1Mi"
 )
 
-// isProtected reports whether only the users of a Secret may read a site.
+// isProtected reports whether only the users in a Secret may read a site.
 func isProtected(website *v1beta1.Website) bool { return website.Spec.Access.BasicAuth != nil }
 
-// usersFile is where nginx reads who may read a site.
+// usersFile is the path of the password file of nginx.
 func usersFile(website *v1beta1.Website) string {
 	if !isProtected(website) {
 		return ""
@@ -36,8 +36,8 @@ func usersFile(website *v1beta1.Website) string {
 	return accessFile
 }
 
-// protection gives the agent the Secret with the users, of which each key may be missing, and nginx the file that the
-// agent makes of it. A pod starts without the Secret, and rejects every request.
+// protection gives the agent the Secret with the users, whose keys are all optional, and nginx the
+// password file that the agent writes. A pod starts without the Secret, and rejects every request.
 func protection(website *v1beta1.Website) (c concern) {
 	if !isProtected(website) {
 		return c
@@ -52,14 +52,14 @@ func protection(website *v1beta1.Website) (c concern) {
 	file.EmptyDir.WithMedium(corev1.StorageMediumMemory)
 	c.volumes = append(c.volumes, file)
 	c.agentMounts = append(c.agentMounts, corev1ac.VolumeMount().WithName(accessVolume).WithMountPath(accessMountPath))
-	// Its directory: a file that is mounted itself would never change.
+	// The directory is mounted, because a file that is mounted itself would never change.
 	c.nginxMounts = append(c.nginxMounts,
 		corev1ac.VolumeMount().WithName(accessVolume).WithMountPath(accessMountPath).WithReadOnly(true))
 	return c
 }
 
-// privateHeaders returns the headers of a protected site. A shared cache must not keep its
-// pages, whatever the rules of the site say: it would give them to everyone.
+// privateHeaders returns the headers of a protected site. A shared cache must not store its pages,
+// despite the rules of the site: it would send them to everyone.
 func privateHeaders(headers []v1beta1.ResponseHeader) []v1beta1.ResponseHeader {
 	headers = slices.Clone(headers)
 	for i := range headers {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestUsersReachTheAgentOnly: nginx has the file that the agent makes, and not the Secret. A
-// pod starts without the Secret.
+// TestUsersReachTheAgentOnly: nginx has the password file, and not the Secret. A pod starts without
+// the Secret.
 func TestUsersReachTheAgentOnly(t *testing.T) {
 	pod := buildDeployment(t, newWebsite(withUsers("readers"))).Spec.Template.Spec
 	want := map[string]corev1.VolumeSource{
@@ -62,8 +62,8 @@ func TestUsersReachTheAgentOnly(t *testing.T) {
 	}
 }
 
-// TestAnotherSecretReplacesPods: the content of a Secret changes in a pod that runs, its name
-// does not.
+// TestAnotherSecretReplacesPods: a running pod gets the new content of a Secret, but not another
+// name.
 func TestAnotherSecretReplacesPods(t *testing.T) {
 	template := func(tweaks ...func(*v1beta1.Website)) string {
 		return mustJSON(t, buildDeployment(t, newWebsite(tweaks...)).Spec.Template)

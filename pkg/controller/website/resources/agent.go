@@ -26,14 +26,15 @@ const (
 	// repositoryDir is the directory of the volume that git works in.
 	repositoryDir = "repository"
 
-	// agentPort is the port of the agent on loopback, for nginx, and syncMetricsPort the one with its metrics.
+	// agentPort is the loopback port of the agent, for nginx, and syncMetricsPort the port with its
+	// metrics.
 	agentPort       = 8083
 	syncMetricsPort = 8082
 )
 
-// agentContainer copies the agent into the pod, where it runs in the image of git-sync. It has the resources of
-// git-sync, which a LimitRange accepts if it accepts the pod. They add nothing to those of the pod, since it ends
-// before git-sync starts.
+// agentContainer copies the agent into the pod, where it runs in the image of git-sync. It has the
+// resources of git-sync, which a LimitRange accepts if it accepts the pod. They add nothing to the
+// resources of the pod, since it ends before git-sync starts.
 func agentContainer(website *v1beta1.Website, installation Installation) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(AgentContainer).
@@ -45,10 +46,11 @@ func agentContainer(website *v1beta1.Website, installation Installation) *corev1
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(agentVolume).WithMountPath(agentMountPath), trafficMount())
 }
 
-// arguments are those of a command. Each has the form --name=value, so that no value is taken for a flag.
+// arguments are the arguments of a command. Each has the form --name=value, so that no value is
+// parsed as a flag.
 type arguments []string
 
-// add appends a flag, unless its value is empty. The kubelet expands nothing in the value.
+// add appends a flag, unless its value is empty. The kubelet expands no variable in the value.
 func (a *arguments) add(name, value string) {
 	if value != "" {
 		*a = append(*a, "--"+name+"="+unexpanded(value))
@@ -72,7 +74,8 @@ func agentArgs(website *v1beta1.Website, added concern, nginxConfig string) ([]s
 	if serving := website.Spec.Serving; !slices.ContainsFunc(serving.Redirects, isFromRoot) {
 		args.add("index", cmp.Or(serving.Index, "index.html"))
 	}
-	// With another configuration, the same file may be answered with other headers, or for another path.
+	// With another configuration, nginx may send other headers for the same file, or serve it at
+	// another path.
 	args.add("revision", configHash(nginxConfig))
 	args.add("period", seconds(period))
 	args.add("timeout", seconds(website.Spec.Polling.TimeoutSeconds))

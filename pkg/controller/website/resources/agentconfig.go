@@ -14,12 +14,12 @@ func WantsAgentConfigMap(website *v1beta1.Website) bool {
 	return PinOf(website) != "" || WantsPreviews(website)
 }
 
-// AgentConfigMap builds the ConfigMap from which the agents of a Website with a pin or with previews learn which commit
-// to serve and which branches to list, also without the controller. It is no part of the pod template: what changes in
-// it replaces no pod.
+// AgentConfigMap builds the ConfigMap that tells the agents of a Website with a pin or with previews
+// which commit to serve and which branches to list, also without the controller. It is not part of
+// the pod template: its changes replace no pod.
 //
-// existing is the pin in the ConfigMap that there is. The generation is that of the spec in
-// which the pin last changed, as far as that is known, so that other changes are not written.
+// existing is the pin in the existing ConfigMap. The generation is the last one with a change of the
+// pin, as far as known, so that other changes are not written.
 func AgentConfigMap(website *v1beta1.Website, existing string) *corev1ac.ConfigMapApplyConfiguration {
 	pin := requests.Pin{Commit: PinOf(website), Generation: website.Generation}
 	before, err := requests.ParsePin([]byte(existing))
@@ -36,16 +36,16 @@ func AgentConfigMap(website *v1beta1.Website, existing string) *corev1ac.ConfigM
 		WithData(data)
 }
 
-// AgentKeysConfigMap builds the ConfigMap with the public keys of the installation, whose requests all agents of a
-// namespace accept.
+// AgentKeysConfigMap builds the ConfigMap with the public keys of the installation. All agents of a
+// namespace accept requests that are signed with these keys.
 func AgentKeysConfigMap(namespace, keys string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(AgentKeysConfigMapName, namespace).
 		WithLabels(map[string]string{LabelManagedBy: ManagedBy}).
 		WithData(map[string]string{requests.KeysFile: keys})
 }
 
-// agentConfig gives agents the data that change without a rollout: both ConfigMaps, without which a pod starts as well,
-// and the UID of the pod, for which requests are signed.
+// agentConfig gives agents the data that change without a rollout: both ConfigMaps, which are
+// optional, and the UID of the pod, for which requests are signed.
 func agentConfig(website *v1beta1.Website) (c concern) {
 	projected := corev1ac.ProjectedVolumeSource()
 	for _, name := range []string{AgentKeysConfigMapName, AgentConfigMapName(website)} {
@@ -53,7 +53,7 @@ func agentConfig(website *v1beta1.Website) (c concern) {
 			WithConfigMap(corev1ac.ConfigMapProjection().WithName(name).WithOptional(true)))
 	}
 	c.args.add("config", agentConfigPath)
-	// As a directory: a file that is mounted by subPath never changes.
+	// The directory is mounted, because a file that is mounted by subPath never changes.
 	c.mount(corev1ac.Volume().WithName(agentConfigVolume).WithProjected(projected), agentConfigPath)
 	c.env = append(c.env, corev1ac.EnvVar().WithName(agent.PodUIDVariable).WithValueFrom(
 		corev1ac.EnvVarSource().WithFieldRef(

@@ -79,7 +79,7 @@ func TestTheAgentsOfASuspendedWebsite(t *testing.T) {
 	}
 }
 
-// podOf returns the pods of a Website as the API server has them.
+// podOf returns the pod spec of a Website as the API server stores it.
 func podOf(t *testing.T, installation Installation, tweaks ...func(*v1beta1.Website)) corev1.PodSpec {
 	t.Helper()
 	built, err := Deployment(newWebsite(tweaks...), installation, "")
@@ -159,8 +159,8 @@ func TestAgentsGetTheirConfiguration(t *testing.T) {
 	}
 }
 
-// TestNginxPassesSignaturesOn: nginx passes on what the agent authorizes requests by, by its
-// name, and names the client itself.
+// TestNginxPassesSignaturesOn: nginx forwards the signature to the agent, and sets the address of the
+// client itself.
 func TestNginxPassesSignaturesOn(t *testing.T) {
 	config, err := NginxConfig(newWebsite(), testInstallation)
 	if err != nil {

@@ -185,7 +185,7 @@ func TestDeployment(t *testing.T) {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels: labels,
-					// The hash is the subject of a test of its own.
+					// Another test checks the hash.
 					Annotations: got.Spec.Template.Annotations,
 				},
 				Spec: corev1.PodSpec{
@@ -214,7 +214,7 @@ func TestDeployment(t *testing.T) {
 					}, {
 						Name:  "git-sync",
 						Image: "example.com/git-sync:2",
-						// A sidecar.
+						// This is a sidecar.
 						RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 						Command:       []string{"/agent/website-agent"},
 						Args: []string{
@@ -310,7 +310,7 @@ func TestDeployment(t *testing.T) {
 			},
 		},
 	}
-	// Compared as JSON: a quantity remembers how it was made.
+	// They are compared as JSON, because a quantity keeps its original form.
 	gotJSON, wantJSON := mustJSON(t, got), mustJSON(t, want)
 	if gotJSON != wantJSON {
 		t.Errorf("unexpected Deployment:\n%s", diff.Diff(wantJSON, gotJSON))
@@ -364,8 +364,8 @@ func TestConfigMapFollowsNginxConfig(t *testing.T) {
 }
 
 func TestSelectorsNeverChange(t *testing.T) {
-	// The selector of a Deployment is immutable: with another one here, no existing
-	// Website could be updated any more.
+	// The selector of a Deployment is immutable: with another selector, no existing Website could be
+	// updated.
 	want := map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}
 	if got := buildDeployment(t, newWebsite()).Spec.Selector.MatchLabels; !reflect.DeepEqual(got, want) {
 		t.Errorf("selector = %v, want %v", got, want)
@@ -379,7 +379,7 @@ func TestSelectorsNeverChange(t *testing.T) {
 	}
 }
 
-// TestServiceOfALoadBalancer: its class and annotations are those of the spec.
+// TestServiceOfALoadBalancer: the Service has the class and the annotations of the spec.
 func TestServiceOfALoadBalancer(t *testing.T) {
 	website := newWebsite()
 	website.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer,

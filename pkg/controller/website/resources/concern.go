@@ -6,18 +6,18 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// concern is what one part of a spec adds to the pods of a Website.
+// concern is the addition of one part of a spec to the pods of a Website.
 type concern struct {
-	// fetchArgs are the arguments of the agent about the way to the repository, and args its other ones.
+	// fetchArgs are the arguments of the agent for fetches, and args its other ones.
 	fetchArgs, args arguments
-	// env is that of the agent.
+	// env is the environment of the agent.
 	env                      []*corev1ac.EnvVarApplyConfiguration
 	agentMounts, nginxMounts []*corev1ac.VolumeMountApplyConfiguration
 	volumes                  []*corev1ac.VolumeApplyConfiguration
 }
 
-// concernsOf returns all concerns of a Website as one. Their order is part of the pod template: another one would
-// replace all pods.
+// concernsOf returns all concerns of a Website as one. Their order is part of the pod template:
+// another order would replace all pods.
 func concernsOf(website *v1beta1.Website, proxy Proxy) concern {
 	var all concern
 	for _, c := range []concern{

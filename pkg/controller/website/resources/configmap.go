@@ -18,14 +18,14 @@ import (
 const (
 	// nginxConfigKey is the configuration.
 	nginxConfigKey = "nginx.conf"
-	// httpIPv6Key and adminIPv6Key are included where the kernel has IPv6.
+	// httpIPv6Key and adminIPv6Key are included if the kernel supports IPv6.
 	httpIPv6Key  = "http-ipv6.conf"
 	adminIPv6Key = "admin-ipv6.conf"
 )
 
-// ConfigMap builds the ConfigMap with the nginx configuration of a Website, which is
-// what NginxConfig returned for it. It is immutable, and its name follows from its
-// content: a pod never starts with the configuration of another revision.
+// ConfigMap builds the ConfigMap with the nginx configuration of a Website from NginxConfig. It is
+// immutable, and its name contains a hash of its content: a pod never starts with the configuration
+// of another revision.
 func ConfigMap(website *v1beta1.Website, nginxConfig string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(ConfigMapName(website, nginxConfig), website.Namespace).
 		WithLabels(supportLabels(website)).
@@ -43,14 +43,14 @@ func configFiles(nginxConfig string) map[string]string {
 	}
 }
 
-// configHashes are those of the last configurations, by what is quicker to compute and needs no copy. Sites of
-// one spec have one configuration.
+// configHashes are the hashes of the last configurations, by keys that are cheaper to compute and
+// need no copy. Sites with the same spec have the same configuration.
 var (
 	configHashes   = lru.New(1000)
 	configHashSeed = maphash.MakeSeed()
 )
 
-// configHash names configFiles.
+// configHash returns the hash of configFiles.
 func configHash(nginxConfig string) string {
 	key := maphash.String(configHashSeed, nginxConfig)
 	if known, ok := configHashes.Get(key); ok {

@@ -19,8 +19,8 @@ import (
 //go:embed mime.types
 var mimeTypes string
 
-// publishedApplications are the extensions of mime-db whose types are of the kind application, of a vendor or not
-// registered, and that the configuration has nevertheless.
+// publishedApplications are extensions of mime-db that the configuration contains although their
+// types are of the kind application, and vendor-specific or not registered.
 const publishedApplications = `
 	3ds 7z ai aif aifc aiff apk asf asx atom avi azw bdf bz bz2 c cab caf cbr cbz cc cer cjs cpp crl crt crx cwl cxx dae
 	dbk dcm dds der djv djvu doc docm docx dot dotx dtd dwg dxf eml eot epub eps f4v fli flv geojson gml gpx gz h hbs
@@ -31,8 +31,8 @@ const publishedApplications = `
 	sql srt srx swf tar tcl tei tex texi tga toml torrent trig ttml usda usdz vsd vsdx wasm wax wbmp webmanifest wma
 	wmv wsdl xaml xbm xht xhtml xlf xls xlsm xlsx xltx xml xpi xpm xps xsd xsl xslt xspf xz zip`
 
-// otherTypes are types in place of those of mime-db: of extensions that it lacks, newer ones, and those that players
-// and readers accept everywhere.
+// otherTypes replace types of mime-db: for missing extensions, newer types, and types with the widest
+// support in players and readers.
 var otherTypes = map[string]string{
 	"asc": "text/plain", "cur": "image/x-icon", "flac": "audio/flac", "ico": "image/x-icon",
 	"jsonl": "application/jsonl", "m4v": "video/mp4", "ndjson": "application/x-ndjson", "tgz": "application/gzip",
@@ -41,8 +41,8 @@ var otherTypes = map[string]string{
 	"rtf": "application/rtf", "svgz": compressedPicture,
 }
 
-// compressedPicture is a type that nginx does not compress again, as it would one without the space. Clients do not
-// count the space as a part of the type.
+// compressedPicture is a type that nginx does not compress again, which it would without the space.
+// Clients ignore the space.
 const compressedPicture = "image/svg+xml "
 
 // wellKnownTypes are the types of files without an extension below /.well-known/.
@@ -82,7 +82,7 @@ var defaultTypes = sync.OnceValue(func() map[string]string {
 	return types
 })
 
-// isPublished reports whether browsers may do something else with files of a type than save them.
+// isPublished reports whether browsers may do more with files of a type than save them.
 func isPublished(contentType string) bool {
 	kind, name, _ := strings.Cut(contentType, "/")
 	return slices.Contains([]string{"audio", "font", "image", "model", "text", "video"}, kind) &&
@@ -91,9 +91,9 @@ func isPublished(contentType string) bool {
 
 // contentTypes are spec.serving.types and charset in the syntax of nginx.
 type contentTypes struct {
-	// ByExtension are the types of a site by extension, in lower case.
+	// ByExtension are the types of a site by lower-case extension.
 	ByExtension map[string]string
-	// ByPath choose the named locations of paths, each for a type of its own.
+	// ByPath maps paths to named locations, each with its own type.
 	ByPath []typedPath
 	// Locations are the types of these locations, quoted.
 	Locations []string
@@ -103,13 +103,13 @@ type contentTypes struct {
 	Charset string
 }
 
-// typedPath is a path whose type does not follow from its extension.
+// typedPath is a path with another type than its extension has.
 type typedPath struct {
 	// Pattern matches the path, in the form of nginx's map.
 	Pattern string
 	// Location is the index of its location.
 	Location int
-	// Compressed says that nginx compresses the type.
+	// Compressed is true if nginx compresses the type.
 	Compressed bool
 }
 
@@ -122,7 +122,7 @@ var (
 	charsetName = regexp.MustCompile(`^[a-z0-9_-]+$`)
 )
 
-// contentTypes returns what the template needs for the types of files.
+// contentTypes returns the content types for the template.
 func (q *quoter) contentTypes(wanted v1beta1.WebsiteServing) contentTypes {
 	c := contentTypes{ByExtension: map[string]string{}, Charset: "utf-8"}
 	if wanted.Charset == v1beta1.CharsetNone {
@@ -163,7 +163,7 @@ func (q *quoter) contentTypes(wanted v1beta1.WebsiteServing) contentTypes {
 	}
 	for _, name := range slices.Sorted(maps.Keys(wellKnownTypes)) {
 		path := wellKnown + name
-		// nginx compares words of a map before patterns.
+		// nginx compares the words of a map before its patterns.
 		if !slices.ContainsFunc(patterns, func(p urlpaths.Pattern) bool { return p.Matches(path) }) {
 			c.add(q, path, wellKnownTypes[name])
 		}
@@ -217,7 +217,7 @@ func word(contentType string) string {
 // Compressed are the types that nginx compresses.
 func (c contentTypes) Compressed() string { return c.among(isCompressed) }
 
-// WithCharset are the types that nginx adds the charset parameter to.
+// WithCharset are the types to which nginx adds the charset parameter.
 func (c contentTypes) WithCharset() string {
 	return c.among(func(contentType string) bool {
 		isJSON := contentType == "application/json" || strings.HasSuffix(contentType, "+json")
@@ -226,7 +226,7 @@ func (c contentTypes) WithCharset() string {
 	})
 }
 
-// among lists types, without text/html, which nginx has among them anyway.
+// among lists types, without text/html, which nginx always includes.
 func (c contentTypes) among(include func(contentType string) bool) string {
 	types := slices.Collect(maps.Values(c.types()))
 	for _, quoted := range c.Locations {
@@ -254,7 +254,8 @@ func (c contentTypes) CompressedExtensions() []string {
 	return extensions
 }
 
-// compressedTypes are formats of text, and others that gzip makes smaller. Most formats are compressed already.
+// compressedTypes are text formats, and others that gzip makes smaller. Most formats are compressed
+// already.
 var compressedTypes = strings.Fields(`
 	application/hjson application/javascript application/json application/json5 application/jsonl application/n-quads
 	application/n-triples application/rtf application/sql application/toml application/trig application/vnd.apple.mpegurl

@@ -14,8 +14,8 @@ const (
 	credentialsMountPath = "/etc/git-credentials"
 	knownHostsKey        = "known_hosts"
 
-	// secretMode is read-only for the owner; the kubelet adds the group of the
-	// pod, which is that of the agent.
+	// secretMode is read-only for the owner; the kubelet adds the group of the pod, which the agent
+	// has.
 	secretMode = 0o400
 )
 
@@ -25,9 +25,9 @@ func usesSSH(git *v1beta1.GitSource) bool {
 	return !strings.HasPrefix(git.Repository, "https://") && !strings.HasPrefix(git.Repository, "http://")
 }
 
-// credentials give the agent, and not nginx, the Secret of a private repository: the keys that the arguments name, and
-// no others. The password and the key stay in files. A Secret that lacks one keeps the pod from starting, with an event
-// that names the key.
+// credentials give the agent, and not nginx, the Secret of a private repository: only the keys in the
+// arguments. The password and the key stay in files. A Secret without one of the keys keeps the pod
+// from starting, with an event that names the key.
 func credentials(git *v1beta1.GitSource) (c concern) {
 	if git.SecretRef == nil {
 		return c

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// NginxContainer is the name of the container that serves.
+	// NginxContainer is the name of the container with nginx.
 	NginxContainer = "nginx"
-	// GitSyncContainer is the name of the container that fetches.
+	// GitSyncContainer is the name of the container with the agent.
 	GitSyncContainer = "git-sync"
 
 	httpPortName    = "http"
@@ -46,39 +46,38 @@ const (
 	// gitSyncUser is the user of the git-sync image.
 	gitSyncUser = 65533
 
-	// startSeconds is how long nginx may wait for a first commit before it is
-	// restarted: longer than any clone, since a restart does not help.
+	// startSeconds is how long nginx may wait for a first commit before it is restarted: longer than
+	// any clone, since a restart does not help.
 	startSeconds = 3600
-	// drainSeconds is how long nginx still accepts requests after its pod
-	// began to terminate: how long every node takes to learn of it.
+	// drainSeconds is how long nginx still accepts requests after its pod began to terminate: by then
+	// every node has removed the endpoint.
 	drainSeconds = 5
-	// terminationGraceSeconds leaves requests in flight the rest of the time.
+	// terminationGraceSeconds leaves the remaining time to requests in flight.
 	terminationGraceSeconds = 30
 
-	// defaultReplicas repeats the default of the API for an object that did
-	// not come from a server.
+	// defaultReplicas repeats the default of the API for an object that was not read from a server.
 	defaultReplicas = 1
-	// keptRevisions is how many old ReplicaSets stay. Rolling back is done in
-	// git, so they are kept for inspection only.
+	// keptRevisions is the number of old ReplicaSets. Rollbacks are done in git, so they are kept for
+	// inspection only.
 	keptRevisions = 3
 
-	// ProgressDeadlineSeconds is the default of Kubernetes. It is applied so that no other client can raise
-	// it: until then, a rollout without progress keeps those of other Websites waiting.
+	// ProgressDeadlineSeconds is the default of Kubernetes. It is applied so that no other client can
+	// raise it: until then, a rollout without progress blocks the rollouts of other Websites.
 	ProgressDeadlineSeconds = 600
 )
 
-// Installation is what the flags of the controller say about all pods.
+// Installation has the flags of the controller for all pods.
 type Installation struct {
 	// Nginx serves the files. It must be an nginx that runs as user 101.
 	Nginx string
-	// GitSync has git, ssh and the public CA certificates, with which the agent fetches the repository.
+	// GitSync is the image with git, ssh and the public CA certificates, with which the agent fetches
+	// the repository.
 	GitSync string
-	// Agent has the agent, which runs in the container of GitSync.
+	// Agent is the image with the agent, which runs in the container of GitSync.
 	Agent string
-	// PullSecrets are the names of the Secrets, in the namespace of each Website, with which
-	// the images are pulled.
+	// PullSecrets are the names of the pull Secrets, which are read in the namespace of each Website.
 	PullSecrets []string
-	// Proxy is the one of git.
+	// Proxy is the proxy of git.
 	Proxy Proxy
 	// PlatformUserIDs leaves the user and group IDs of containers to the platform.
 	PlatformUserIDs bool
@@ -88,10 +87,9 @@ type Installation struct {
 	TrustedProxies []string
 }
 
-// Deployment builds the Deployment of a Website, whose pods roll whenever the
-// nginx configuration, which is what NginxConfig returned for it, changes. It
-// returns an error when the spec cannot be turned into a command line safely,
-// which the validation of the API server rejects as well.
+// Deployment builds the Deployment of a Website. nginxConfig is from NginxConfig, and its changes
+// replace the pods. It returns an error for a spec that cannot be turned into a command line safely;
+// the validation of the API server rejects it as well.
 func Deployment(website *v1beta1.Website, installation Installation,
 	nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	added := concernsOf(website, installation.Proxy)
@@ -110,8 +108,8 @@ func Deployment(website *v1beta1.Website, installation Installation,
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(terminationGraceSeconds).
 		WithSecurityContext(podSecurityContext(installation)).
-		// The agent is a sidecar: it starts before nginx, and it ends when nginx has
-		// answered the requests in flight.
+		// The agent is a sidecar: it starts before nginx, and ends after nginx has answered the
+		// requests in flight.
 		WithInitContainers(agentContainer(website, installation), gitSyncContainer(website, installation, args, added)).
 		WithContainers(nginxContainer(website, installation, added)).
 		WithNodeSelector(website.Spec.Scheduling.NodeSelector).
@@ -146,8 +144,8 @@ func Deployment(website *v1beta1.Website, installation Installation,
 				WithSpec(pod))), nil
 }
 
-// rollingUpdate never has fewer pods that serve than are asked for: a new one
-// is ready before an old one goes, and one that never gets ready replaces none.
+// rollingUpdate keeps the requested number of serving pods: a new pod is ready before an old one is
+// deleted, and a pod that never gets ready replaces none.
 func rollingUpdate() *appsv1ac.DeploymentStrategyApplyConfiguration {
 	return appsv1ac.DeploymentStrategy().
 		WithType(appsv1.RollingUpdateDeploymentStrategyType).
@@ -156,8 +154,8 @@ func rollingUpdate() *appsv1ac.DeploymentStrategyApplyConfiguration {
 			WithMaxSurge(intstr.FromString("25%")))
 }
 
-// spread prefers an even spread of the pods of one revision. A cluster with one
-// node or zone runs all of them there.
+// spread prefers an even spread of the pods of one revision. In a cluster with one node or zone, all
+// pods run there.
 func spread(website *v1beta1.Website, topologyKey string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
 	return corev1ac.TopologySpreadConstraint().
 		WithMaxSkew(1).
@@ -167,25 +165,24 @@ func spread(website *v1beta1.Website, topologyKey string) *corev1ac.TopologySpre
 		WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey)
 }
 
-// nginxContainer has no liveness probe: nginx replaces a worker that dies, a
-// master that dies ends the container, and a failing probe on a busy node
-// would stop a pod that serves.
+// nginxContainer has no liveness probe: nginx replaces a worker that dies, a master that dies ends
+// the container, and a failing probe on a busy node would stop a serving pod.
 func nginxContainer(website *v1beta1.Website, installation Installation,
 	added concern) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(NginxContainer).
 		WithImage(installation.Nginx).
-		// Not the image's entry point, which edits the configuration that this
-		// command does not read, on a file system that it cannot write to.
+		// The entry point of the image edits a configuration that this command does not read, on a
+		// file system that is read-only.
 		WithCommand("nginx").
 		WithArgs("-e", "stderr", "-c", nginxConfigPath+"/"+nginxConfigKey).
 		WithPorts(
 			containerPort(httpPortName, httpPort),
 			containerPort(adminPortName, adminPort),
 		).
-		// A rollout to a directory that the repository lacks stops here, while the
-		// previous pods keep serving: without it the agent publishes nothing. A pod whose
-		// nginx is restarted while the last commit lacks it serves the release before.
+		// A rollout to a missing directory of the repository stops here, while the previous pods keep
+		// serving: without the directory the agent publishes nothing. A pod whose nginx is restarted
+		// meanwhile serves the previous release.
 		WithStartupProbe(adminProbe("/readyz").
 			WithPeriodSeconds(1).
 			WithTimeoutSeconds(2).
@@ -201,7 +198,7 @@ func nginxContainer(website *v1beta1.Website, installation Installation,
 		WithResources(requirements(website.Spec.Resources.Server, serverDefaults)).
 		WithSecurityContext(restricted(installation, nginxUser)).
 		WithVolumeMounts(
-			// The releases only: neither what git has, nor the worktrees.
+			// Only the releases are mounted, neither the repository nor the worktrees.
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(siteMountPath).WithSubPath(siteDir).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxConfigVolume).WithMountPath(nginxConfigPath).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxTempVolume).WithMountPath(tempDir),
@@ -282,9 +279,8 @@ func restricted(installation Installation, user int64) *corev1ac.SecurityContext
 		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
 }
 
-// gitSyncContainer is a sidecar without probes: nginx serves what was fetched while
-// the remote is unreachable, and a startup probe would delay nginx in a pod that
-// has content already.
+// gitSyncContainer is a sidecar without probes: nginx serves the fetched commit while the remote is
+// unreachable, and a startup probe would delay nginx in a pod that has content already.
 func gitSyncContainer(website *v1beta1.Website, installation Installation, args []string,
 	added concern) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().

@@ -9,15 +9,15 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// defaultDisk is the limit of the volume if the Website has none.
+// defaultDisk is the default size limit of the volume.
 const defaultDisk = "2Gi"
 
 const (
-	// diskShare is which part of the limit is requested: most sites need little of it, and
-	// a request is what a node keeps for a pod.
+	// diskShare is the divisor of the limit for the request: most sites need little of the limit, and
+	// a node reserves the request.
 	diskShare = 8
 
-	// The other volumes of a pod that are on the disk of the node.
+	// The sizes of the other volumes of a pod on the disk of the node.
 	nginxTempSize, gitSyncTempSize, agentSize = 64 << 20, 256 << 20, 32 << 20
 	// logSize is for the logs of the containers: ten times as much as a kubelet keeps by default.
 	logSize = 1 << 30
@@ -25,7 +25,7 @@ const (
 	otherStorage = nginxTempSize + gitSyncTempSize + agentSize + logSize
 )
 
-// diskLimit is the size limit of the volume of a Website.
+// diskLimit returns the size limit of the volume of a Website.
 func diskLimit(website *v1beta1.Website) resource.Quantity {
 	if limit := website.Spec.Storage.SizeLimit; limit != nil {
 		return *limit
@@ -33,9 +33,9 @@ func diskLimit(website *v1beta1.Website) resource.Quantity {
 	return resource.MustParse(defaultDisk)
 }
 
-// gitSyncDefaults are syncDefaults with what the disk takes: a request for the scheduler, and a limit. The kubelet
-// compares the limit with all that the pod stores, so a smaller one, such as the default of a LimitRange, would have a
-// pod evicted whose volume is not full.
+// gitSyncDefaults are syncDefaults with the ephemeral storage: a request for the scheduler, and a
+// limit. The kubelet compares the limit with all files of the pod, so a smaller one, such as the
+// default of a LimitRange, would evict a pod whose volume is not full.
 func gitSyncDefaults(website *v1beta1.Website) corev1.ResourceRequirements {
 	size := diskLimit(website)
 	defaults := corev1.ResourceRequirements{Requests: maps.Clone(syncDefaults.Requests),
@@ -45,8 +45,8 @@ func gitSyncDefaults(website *v1beta1.Website) corev1.ResourceRequirements {
 	return defaults
 }
 
-// diskBudget is the size of the volume above which the agent removes releases, and refuses commits: 90 % of what the
-// kubelet lets it have, since it evicts a pod that exceeds a limit.
+// diskBudget returns the size of the volume above which the agent removes releases, and rejects
+// commits: 90 % of the limit of the kubelet, which evicts a pod above its limit.
 func diskBudget(website *v1beta1.Website) int64 {
 	size := diskLimit(website)
 	most := size.Value()

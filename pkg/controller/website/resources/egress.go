@@ -18,12 +18,13 @@ const (
 type Proxy struct {
 	// HTTPS and HTTP are the URLs of the proxies for https:// and http:// repositories.
 	HTTPS, HTTP string
-	// None are the hosts and networks that are reached without, separated by commas.
+	// None are the hosts and networks that are reached without a proxy, separated by commas.
 	None string
 }
 
-// egress is the way to the repository: the proxy, and the bundle of CA certificates that git, and not nginx, trusts in
-// the place of the public ones. A bundle that is missing keeps the pod from starting, with an event that names it.
+// egress is the way to the repository: the proxy, and the bundle of CA certificates that git, and not
+// nginx, trusts in place of the public ones. A missing bundle keeps the pod from starting, with an
+// event that names it.
 func egress(git *v1beta1.GitSource, proxy Proxy) (c concern) {
 	if git.CARef != nil {
 		c.fetchArgs.add("ca-file", caMountPath+"/"+caFile)

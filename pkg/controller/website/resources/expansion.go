@@ -2,7 +2,7 @@ package resources
 
 import "strings"
 
-// unexpanded returns a value of command, args or env that the kubelet passes on
-// as it is. It replaces $(NAME) there by the variable NAME of the container, which
-// can come from a Secret, and takes two dollar signs for one.
+// unexpanded escapes a value of command, args or env, so that the kubelet passes it on unchanged. The
+// kubelet replaces $(NAME) by the variable NAME of the container, which can come from a Secret, and
+// two dollar signs by one.
 func unexpanded(value string) string { return strings.ReplaceAll(value, "$", "$$") }

@@ -10,9 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// expand does what the API of containers says of command, args and env: $(NAME)
-// is replaced where there is such a variable, $$ is a dollar sign, and anything
-// else stays.
+// expand implements the API of containers for command, args and env: $(NAME) is replaced if there is
+// such a variable, $$ is a dollar sign, and all other text stays.
 func expand(value string, variable func(name string) (string, bool)) string {
 	var expanded strings.Builder
 	for value != "" {
@@ -41,7 +40,7 @@ func expand(value string, variable func(name string) (string, bool)) string {
 	return expanded.String()
 }
 
-// everyVariable is an environment in which everything is set.
+// everyVariable is an environment in which every variable is set.
 func everyVariable(name string) (string, bool) { return "value of " + name, true }
 
 func expandAll(values []string, variable func(name string) (string, bool)) []string {
@@ -52,8 +51,8 @@ func expandAll(values []string, variable func(name string) (string, bool)) []str
 	return expanded
 }
 
-// TestExpand holds expand to the rules that the API documents for command, args and
-// env of a container.
+// TestExpand compares expand with the rules that the API documents for command, args and env of a
+// container.
 func TestExpand(t *testing.T) {
 	values := map[string]string{"VAR_A": "A", "VAR_B": "B", "VAR_C": "C", "VAR_REF": "$(VAR_A)", "VAR_EMPTY": ""}
 	variable := func(name string) (string, bool) {
@@ -88,8 +87,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestNothingIsExpanded builds pods of Websites as older rules have let them
-// through, with a name that the kubelet knows in every place where there can be one.
+// TestNothingIsExpanded builds pods of Websites that passed older rules, with the name of a variable
+// in every possible field.
 func TestNothingIsExpanded(t *testing.T) {
 	for name, hostile := range map[string]string{
 		"reference":         "$(GIT_USERNAME)",

@@ -19,10 +19,10 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// FuzzAcceptedWebsites makes of every Website that the API server would store
-// what the controller makes of it: a command line of the agent on which no value
-// can be taken for a flag, here or by git, and a configuration that nginx takes. Where there is
-// no nginx on PATH, it is only rendered, and each input is reported as skipped.
+// FuzzAcceptedWebsites builds the children of every Website that the API server would store: a
+// command line of the agent whose values neither the agent nor git can parse as flags, and a
+// configuration that nginx accepts. Without nginx on PATH, the configuration is only rendered, and
+// each input is reported as skipped.
 //
 // Run it for longer by: go test -fuzz=FuzzAcceptedWebsites ./pkg/controller/website/resources
 func FuzzAcceptedWebsites(f *testing.F) {
@@ -69,7 +69,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName,
 		headerValue, typePath, extension, contentType, charset string) {
-		// One at a time, so that a value that is refused does not hide another.
+		// Each is validated alone, so that a rejected value does not hide another.
 		members := []func(*v1beta1.Website){
 			func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = repository },
 			func(w *v1beta1.Website) {
@@ -108,7 +108,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 			},
 			func(w *v1beta1.Website) { w.Spec.Serving.Charset = charset },
 		}
-		// All that are accepted go into one configuration: nginx takes long to start.
+		// All accepted values go into one configuration: nginx takes long to start.
 		site := newWebsite()
 		v1beta1.SetObjectDefaults_Website(site)
 		if err := refusal(t, scheme, strategy, site); err != nil {
@@ -153,7 +153,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	})
 }
 
-// refusal returns why the API server would not store a Website; nil if it would.
+// refusal returns the reason why the API server would not store a Website, or nil.
 func refusal(t *testing.T, scheme *runtime.Scheme, strategy registry.Strategy, site *v1beta1.Website) error {
 	t.Helper()
 	internal := &website.Website{}
@@ -168,8 +168,7 @@ func refusal(t *testing.T, scheme *runtime.Scheme, strategy registry.Strategy, s
 	return rest.BeforeCreate(strategy, ctx, internal)
 }
 
-// renderedFor returns the configuration of a Website for an nginx that keeps what
-// it writes in folder.
+// renderedFor returns the configuration of a Website for an nginx that writes its files in folder.
 func renderedFor(t *testing.T, folder string, site *v1beta1.Website) string {
 	t.Helper()
 	serving, err := newServing(site)

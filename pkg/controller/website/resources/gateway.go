@@ -18,12 +18,11 @@ type Gateway struct {
 	*gatewayv1.Gateway
 	// Sections are the listeners that the spec names; empty for all.
 	Sections []string
-	// OwnListeners is true where the Website has listeners of its own, in ListenerSets.
+	// OwnListeners is true if the Website has its own listeners, in ListenerSets.
 	OwnListeners bool
 }
 
-// port returns the port of a Gateway for a protocol: that of its first listener, or the
-// default.
+// port returns the port of a Gateway for a protocol: the port of its first listener, or the default.
 func (g *Gateway) port(protocol gatewayv1.ProtocolType) int32 {
 	for _, listener := range g.Spec.Listeners {
 		if listener.Protocol == protocol {
@@ -55,8 +54,7 @@ func (g *Gateway) Secures(host string) bool {
 	})
 }
 
-// Listeners returns the HTTP and HTTPS listeners of the Gateway that take requests for a
-// host by themselves.
+// Listeners returns the HTTP and HTTPS listeners of the Gateway that match a host.
 func (g *Gateway) Listeners(host string) []gatewayv1.Listener {
 	return slices.DeleteFunc(slices.Clone(g.Spec.Listeners),
 		func(listener gatewayv1.Listener) bool { return !g.selects(listener, host) })
@@ -77,7 +75,7 @@ func takes(listener gatewayv1.Listener, host string) bool {
 	return name == host || below(host, name) || below(name, host)
 }
 
-// below reports whether a wildcard stands for a name, which may be a wildcard as well.
+// below reports whether a wildcard includes a name, which may be a wildcard as well.
 func below(name, wildcard string) bool {
 	suffix, isWildcard := strings.CutPrefix(wildcard, "*")
 	return isWildcard && strings.HasSuffix(name, suffix)
@@ -116,8 +114,8 @@ func (g *Gateway) reference() *parent {
 		WithName(gatewayv1.ObjectName(g.Name))
 }
 
-// parentReference returns a reference with the values that the API server would set by
-// default: the list of references is compared as a whole.
+// parentReference returns a reference with the defaults of the API server: the list of references is
+// compared as a whole.
 func parentReference(kind string) *parent {
 	return gatewayv1ac.ParentReference().WithGroup(gatewayv1.GroupName).WithKind(gatewayv1.Kind(kind))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// HostNames returns the names of the hosts, in an order that does not depend on that of the
-// spec. Those that were reported before stay where they are, so that one that is added does
-// not move others from one route to another.
+// HostNames returns the names of the hosts, in an order that is independent of the spec. Hosts that
+// were reported before keep their positions, so that a new host does not move others from one route
+// to another.
 func HostNames(website *v1beta1.Website) []string {
 	var names []string
 	for i := range website.Spec.Hosts {
@@ -49,8 +49,8 @@ func RoleOf(website *v1beta1.Website, name string) v1beta1.HostRole {
 	return v1beta1.HostRoleAlias
 }
 
-// Canonical returns which of hosts the others may be redirected to, or "". One that another
-// Website has is none: that would send requests to the other site.
+// Canonical returns the host to which the others may be redirected, or "". It is no host of another
+// Website: that would send requests to the other site.
 func Canonical(website *v1beta1.Website, hosts []string) string {
 	for _, host := range hosts {
 		if RoleOf(website, host) == v1beta1.HostRoleCanonical {
@@ -60,13 +60,13 @@ func Canonical(website *v1beta1.Website, hosts []string) string {
 	return ""
 }
 
-// RedirectedHosts returns which of hosts are to be redirected to the canonical one.
+// RedirectedHosts returns the hosts that should be redirected to the canonical one.
 func RedirectedHosts(website *v1beta1.Website, hosts []string) []string {
 	return slices.DeleteFunc(slices.Clone(hosts),
 		func(host string) bool { return RoleOf(website, host) != v1beta1.HostRoleRedirect })
 }
 
-// WantsTLS reports whether the hosts of a Website are served with TLS only, but for tls.redirect.
+// WantsTLS reports whether the hosts of a Website are served with TLS only, except for tls.redirect.
 func WantsTLS(website *v1beta1.Website) bool { return website.Spec.TLS != nil }
 
 // WantsListeners reports whether a Website names its certificate, which needs listeners of its own.
@@ -79,8 +79,8 @@ func RedirectsToHTTPS(website *v1beta1.Website) bool {
 	return website.Spec.TLS != nil && ptr.Deref(website.Spec.TLS.Redirect, true)
 }
 
-// groupName is the name of the children for a group of hosts. No other Website's child has
-// it: names of Deployments have no dots.
+// groupName returns the name of the children for a group of hosts. It is unique, since names of
+// Deployments have no dots.
 func groupName(website *v1beta1.Website, group int) string {
 	name := DeploymentName(website)
 	if group > 0 {
@@ -96,9 +96,9 @@ func DeploymentNameOfRoute(name string) (string, bool) {
 	return deployment, deployment != ""
 }
 
-// CertificateSecretName is the name of the Secret with the certificate of a host: that of
-// the spec, the one that an issuer fills, or "". A Secret per host keeps one host whose
-// certificate cannot be issued from holding up the others.
+// CertificateSecretName returns the name of the Secret with the certificate of a host: the Secret in
+// the spec, the one that an issuer fills, or "". With a Secret per host, a certificate that cannot be
+// issued does not block the other hosts.
 func CertificateSecretName(website *v1beta1.Website, host string) string {
 	switch tls := website.Spec.TLS; {
 	case !WantsListeners(website):
@@ -115,7 +115,7 @@ func shortHash(text string) string {
 	return hex.EncodeToString(hash[:])[:configHashLength]
 }
 
-// issuerAnnotations are those by which cert-manager issues the certificates of a
+// issuerAnnotations are the annotations by which cert-manager issues the certificates of a
 // ListenerSet or an Ingress.
 func issuerAnnotations(website *v1beta1.Website) map[string]string {
 	if website.Spec.TLS == nil || website.Spec.TLS.IssuerRef == nil {

@@ -123,7 +123,7 @@ func TestHTTPRoutes(t *testing.T) {
 	internal.Name = "internal"
 	tests := map[string]struct {
 		website *v1beta1.Website
-		// held are the hosts that the Website has; nil for all.
+		// held are the hosts that the Website owns; nil for all.
 		held    []string
 		gateway *gatewayv1.Gateway
 		own     bool
@@ -284,7 +284,7 @@ func TestHTTPRoutes(t *testing.T) {
 	}
 }
 
-// TestHostNames: their order is not that of the spec, and a host that is added moves no other.
+// TestHostNames: their order is independent of the spec, and a new host moves no other.
 func TestHostNames(t *testing.T) {
 	website := newWebsite(withHosts("c.example.com", "a.example.com", "b.example.com"))
 	if got := HostNames(website); !slices.Equal(got, []string{"a.example.com", "b.example.com", "c.example.com"}) {

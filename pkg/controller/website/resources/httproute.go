@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// suffixCanonical and suffixHTTPS follow the names of routes that redirect.
+	// suffixCanonical and suffixHTTPS are the suffixes of the names of redirect routes.
 	suffixCanonical = ".canonical"
 	suffixHTTPS     = ".https"
 
-	// maxParents is how many parents an HTTPRoute may have.
+	// maxParents is the maximum number of parents of an HTTPRoute.
 	maxParents = 32
-	// maxHostsOfRoute is how many hosts an HTTPRoute may have. A ListenerSet has two listeners
-	// for each, half as many as it may.
+	// maxHostsOfRoute is the maximum number of hosts of an HTTPRoute. A ListenerSet has two listeners
+	// for each, half of its maximum.
 	maxHostsOfRoute = 16
 )
 
@@ -31,30 +31,30 @@ type (
 	parents         = []*parent
 )
 
-// HostRoutes is how Gateways route the hosts of a Website.
+// HostRoutes has the Gateways and the hosts that they route for a Website.
 type HostRoutes struct {
 	Website *v1beta1.Website
-	// Hosts are those of the spec that the Website has, in the order of HostNames.
+	// Hosts are the hosts of the spec that the Website owns, in the order of HostNames.
 	Hosts []string
-	// Gateways route them, in the order of their names.
+	// Gateways route them, sorted by name.
 	Gateways []Gateway
 }
 
-// IsSecured reports whether a host is served with TLS, if it is to be.
+// IsSecured reports whether a host is served with TLS, if it should be.
 func (r *HostRoutes) IsSecured(host string) bool {
 	return !WantsTLS(r.Website) ||
 		slices.ContainsFunc(r.Gateways, func(gateway Gateway) bool { return gateway.Secures(host) })
 }
 
-// groups divides the hosts so that each group fits into one HTTPRoute, with two listeners for each host at each Gateway
-// of the spec: one that is missing moves no host to another group.
+// groups divides the hosts so that each group fits into one HTTPRoute, with two listeners for each
+// host at each Gateway of the spec: a missing Gateway moves no host to another group.
 func (r *HostRoutes) groups() [][]string {
 	gateways := max(1, len(r.Website.Spec.Routing.ParentRefs))
 	return slices.Collect(slices.Chunk(r.Hosts, min(maxHostsOfRoute, maxParents/2/gateways)))
 }
 
-// HTTPRoutes builds the routes of a Website: for each group of hosts one to the Service and,
-// where these are wanted, redirects to the canonical host and to https.
+// HTTPRoutes builds the routes of a Website: for each group of hosts one to the Service and, if
+// configured, redirects to the canonical host and to https.
 func (r *HostRoutes) HTTPRoutes() []*httpRoute {
 	canonical := Canonical(r.Website, r.Hosts)
 	var routes []*httpRoute
@@ -113,7 +113,8 @@ func (r *HostRoutes) routesToCanonical(group int, name string, hosts []string, c
 		if len(secure)+len(plain) == 0 {
 			continue
 		}
-		// The listener of the canonical host may have another port than that of the redirected one.
+		// The listener of the canonical host may have another port than the listener of the
+		// redirected one.
 		rule := gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilterHTTPS(canonical, to.port))
 		routes = append(routes, r.route(indexed(name+suffixCanonical, n), to.hosts, append(secure, plain...), rule))
 	}
@@ -127,15 +128,15 @@ func indexed(name string, n int) string {
 	return name
 }
 
-// redirection is the hosts and the Gateways whose visitors are redirected to one port.
+// redirection has the hosts and the Gateways whose visitors are redirected to one port.
 type redirection struct {
 	port     int32
 	hosts    []string
 	gateways []Gateway
 }
 
-// redirections divides hosts by the port with TLS that they are redirected to: that of another host, or, if that is "",
-// their own.
+// redirections divides hosts by the port with TLS to which they are redirected: the port of another
+// host or, if that is "", their own.
 func (r *HostRoutes) redirections(hosts []string, to string) []redirection {
 	var all []redirection
 	for _, gateway := range r.Gateways {
@@ -175,7 +176,7 @@ func (r *HostRoutes) route(
 	for _, host := range hosts {
 		spec.WithHostnames(gatewayv1.Hostname(host))
 	}
-	// What the API server would set by default is set: lists are compared as a whole.
+	// The defaults of the API server are set: lists are compared as a whole.
 	spec.WithRules(rule.WithMatches(gatewayv1ac.HTTPRouteMatch().
 		WithPath(gatewayv1ac.HTTPPathMatch().WithType(gatewayv1.PathMatchPathPrefix).WithValue("/"))))
 	return gatewayv1ac.HTTPRoute(name, r.Website.Namespace).
@@ -184,7 +185,7 @@ func (r *HostRoutes) route(
 		WithSpec(spec)
 }
 
-// redirectFilter returns a redirect to a host, or to the requested one if that is empty.
+// redirectFilter returns a redirect to a host, or to the requested one if host is empty.
 func redirectFilter(host string) *httpRouteFilter {
 	to := gatewayv1ac.HTTPRequestRedirectFilter().WithStatusCode(http.StatusMovedPermanently)
 	if host != "" {
@@ -211,8 +212,9 @@ func serviceBackend(website *v1beta1.Website) *gatewayv1ac.HTTPBackendRefApplyCo
 		WithName(gatewayv1.ObjectName(ServiceName(website))).WithPort(ServicePort).WithWeight(1)
 }
 
-// parents returns the listeners at which Gateways take requests for a group of hosts. Those without TLS are apart if
-// the hosts are to be served with TLS: pages and passwords must not be sent in the clear.
+// parents returns the listeners at which Gateways accept requests for a group of hosts. Listeners
+// without TLS are separate if the hosts should have TLS: pages and passwords must not be sent in the
+// clear.
 func (r *HostRoutes) parents(group int, hosts []string, gateways []Gateway) (secure, plain parents) {
 	for i := range gateways {
 		switch gateway := &gateways[i]; {

@@ -12,8 +12,8 @@ func IngressName(website *v1beta1.Website) string {
 	return groupName(website, 0)
 }
 
-// Ingress builds the Ingress of hosts that the Website has. Without a class, that is the
-// default of the cluster. An Ingress cannot redirect, so all hosts are served.
+// Ingress builds the Ingress of hosts that the Website owns. Without a class, it gets the default of
+// the cluster. An Ingress cannot redirect, so all hosts are served.
 func Ingress(website *v1beta1.Website, hosts []string, class string) *networkingv1ac.IngressApplyConfiguration {
 	spec := networkingv1ac.IngressSpec()
 	if class != "" {

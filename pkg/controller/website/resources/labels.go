@@ -20,9 +20,9 @@ const (
 	labelInstance  = "app.kubernetes.io/instance"
 	labelComponent = "app.kubernetes.io/component"
 
-	// LabelController names the Website on every child and pod. It is that of the original
-	// controller, like labelApp: Services and NetworkPolicies of users select by them. Keys
-	// without a prefix belong to users, so no selector of a new object has them.
+	// LabelController names the Website on every child and pod. The original controller sets it too,
+	// like labelApp: Services and NetworkPolicies of users select by them. Keys without a prefix
+	// belong to users, so no selector of a new object has them.
 	LabelController = "controller"
 	// LabelDeployment names the Deployment on every pod.
 	LabelDeployment = api.LabelDeployment
@@ -35,8 +35,8 @@ const (
 // Kind is the kind of the owner of every child.
 const Kind = "Website"
 
-// PodSelector returns the labels that select the pods of a Website's Deployment,
-// and no pods of another one.
+// PodSelector returns the labels that select the pods of a Website's Deployment, and no pods of
+// another one.
 func PodSelector(website *v1beta1.Website) map[string]string {
 	return api.PodSelectorLabels(DeploymentName(website))
 }
@@ -49,8 +49,7 @@ func LegacyPodSelector(website *v1beta1.Website) map[string]string {
 // PodSelectorKeys are the keys of the labels by which pods may be selected.
 var PodSelectorKeys = []string{labelApp, LabelController, LabelDeployment}
 
-// recommendedLabels are the labels that tools of the ecosystem show and group
-// by.
+// recommendedLabels are the labels that tools of the ecosystem show and group by.
 func recommendedLabels(website *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelName:      "website",
@@ -76,9 +75,8 @@ func supportLabels(website *v1beta1.Website) map[string]string {
 	return labels
 }
 
-// ownerReference makes the Website the controller of a child. Because it blocks
-// the deletion of its owner, a foreground deletion of the Website ends only after the
-// children are gone.
+// ownerReference makes the Website the controller of a child. Because it blocks the deletion of its
+// owner, a foreground deletion of the Website ends only after the children are gone.
 func ownerReference(website *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(v1beta1.GroupVersion.String()).

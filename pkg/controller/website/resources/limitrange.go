@@ -16,8 +16,8 @@ var (
 	limitRangeRatio = regexp.MustCompile(`(\S+) max limit to request ratio per Container is ([0-9A-Za-z.]+)`)
 )
 
-// LimitedContainers returns the containers that a LimitRange refuses, with the fields that set their resources. The
-// message of kube-apiserver does not name them.
+// LimitedContainers returns the containers that a LimitRange rejects, with the fields that set their
+// resources. The message of kube-apiserver does not name them.
 func LimitedContainers(website *v1beta1.Website, message string) []string {
 	var found []string
 	for _, container := range []struct {
@@ -37,7 +37,7 @@ func LimitedContainers(website *v1beta1.Website, message string) []string {
 	return found
 }
 
-// exceeds reports whether a LimitRange refuses requests or limits.
+// exceeds reports whether a LimitRange rejects requests or limits.
 func exceeds(message string, requests, limits corev1.ResourceList) bool {
 	for _, bound := range limitRangeBound.FindAllStringSubmatch(message, -1) {
 		name := corev1.ResourceName(bound[2])
@@ -46,7 +46,7 @@ func exceeds(message string, requests, limits corev1.ResourceList) bool {
 			continue
 		}
 		request, limit := requests[name], limits[name]
-		// What has no limit gets the default of the LimitRange, if that has one.
+		// A container without a limit gets the default of the LimitRange, if there is one.
 		isUnlimited := limit.IsZero() && bound[4] != ""
 		if bound[1] == "minimum" && request.Cmp(value) < 0 || bound[1] == "maximum" && (isUnlimited || limit.Cmp(value) > 0) {
 			return true

@@ -12,9 +12,9 @@ import (
 // kindListenerSet is the kind of the parents of routes to own listeners.
 const kindListenerSet = "ListenerSet"
 
-// ListenerSets builds the listeners of a Website at its Gateways: one for HTTP and one for
-// HTTPS per host. Those at the first Gateway name the issuer: cert-manager refuses to issue
-// a certificate for two objects.
+// ListenerSets builds the listeners of a Website at its Gateways: one for HTTP and one for HTTPS per
+// host. Only the ListenerSets at the first Gateway name the issuer: cert-manager refuses to issue a
+// certificate for two objects.
 func (r *HostRoutes) ListenerSets() []*gatewayv1ac.ListenerSetApplyConfiguration {
 	var sets []*gatewayv1ac.ListenerSetApplyConfiguration
 	annotations := issuerAnnotations(r.Website)
@@ -47,8 +47,8 @@ func (r *HostRoutes) listenerSet(gateway *Gateway, group int,
 		WithSpec(spec)
 }
 
-// listenerSetName is the name of the ListenerSet for a group of hosts at a Gateway. That of another Gateway is another
-// object: the former one stays until the new one works.
+// listenerSetName returns the name of the ListenerSet for a group of hosts at a Gateway. Another
+// Gateway gets another object: the former one stays until the new one works.
 func listenerSetName(website *v1beta1.Website, gateway *Gateway, group int) string {
 	return groupName(website, group) + "." + shortHash(gateway.Namespace+"/"+gateway.Name)
 }
@@ -60,8 +60,8 @@ func (r *HostRoutes) listenerOf(gateway *Gateway, group int, protocol, host stri
 		WithSectionName(sectionName(protocol, host))
 }
 
-// sectionName is the name of the listener for a host. A wildcard does not have the name of
-// any other host.
+// sectionName returns the name of the listener for a host. A wildcard and another host never have the
+// same name.
 func sectionName(protocol, host string) gatewayv1.SectionName {
 	if suffix, isWildcard := strings.CutPrefix(host, "*"); isWildcard {
 		return gatewayv1.SectionName(protocol + "-any" + suffix)

@@ -11,10 +11,10 @@ import (
 const (
 	serviceSuffix   = "-npsvc"
 	configMapSuffix = "-nginx"
-	// agentConfigMapSuffix is as long as the name may be longer than that of the Deployment.
+	// agentConfigMapSuffix uses the remaining length of a name beyond the name of the Deployment.
 	agentConfigMapSuffix = "-agent"
 
-	// configHashLength is how much of the hash is in the name of a ConfigMap.
+	// configHashLength is the length of the hash in the name of a ConfigMap.
 	configHashLength = 16
 )
 
@@ -32,8 +32,7 @@ func ServiceName(website *v1beta1.Website) string {
 	return website.Spec.DeploymentName + serviceSuffix
 }
 
-// ConfigMapName is the name of the ConfigMap of a Website with an nginx
-// configuration.
+// ConfigMapName is the name of the ConfigMap of a Website with an nginx configuration.
 func ConfigMapName(website *v1beta1.Website, nginxConfig string) string {
 	return website.Spec.DeploymentName + configMapSuffix + "-" + configHash(nginxConfig)
 }

@@ -24,50 +24,50 @@ const (
 	adminPort = 8081
 	tempDir   = "/tmp"
 
-	// shutdownSeconds is how long requests in flight may go on after nginx was
-	// told to end: what is left of the grace period, less a little for the agent.
+	// shutdownSeconds is how long requests in flight may take after nginx was told to end: the rest
+	// of the grace period, minus some time for the agent.
 	shutdownSeconds = terminationGraceSeconds - drainSeconds - 3
 )
 
 //go:embed nginx.conf.tmpl
 var nginxTemplate string
 
-// nginxParameters is what the template needs to know. What comes from a user is
-// in Serving, and checked and quoted by newServing.
+// nginxParameters are the parameters of the template. Values of a user are in Serving, and checked
+// and quoted by newServing.
 type nginxParameters struct {
-	// Root is the directory that the agent publishes in.
+	// Root is the directory in which the agent publishes.
 	Root string
-	// StatusURL is where the agent answers.
+	// StatusURL is the URL of the agent.
 	StatusURL string
 	// Link is the name of the link in Root.
 	Link string
 	// HTTPListen and AdminListen are the addresses of the two servers.
 	HTTPListen, AdminListen string
-	// HTTPListenIPv6 and AdminListenIPv6 are files that may add others.
+	// HTTPListenIPv6 and AdminListenIPv6 are files that may add IPv6 addresses.
 	HTTPListenIPv6, AdminListenIPv6 string
 	// Workers is the number of worker processes.
 	Workers int64
 	// Limits follow from the resources of the container.
 	Limits connectionLimits
-	// ShutdownSeconds is how long requests may take to end.
+	// ShutdownSeconds is how long requests in flight may take at the end.
 	ShutdownSeconds int
 	// TempDir is the only directory that nginx writes to.
 	TempDir string
-	// AccessLog is where requests are logged, as JSON with AccessLogJSON, and RequestsLog where the agent counts them.
+	// AccessLog is the log of requests, as JSON with AccessLogJSON, and RequestsLog the log in which
+	// the agent counts them.
 	AccessLog, RequestsLog string
 	AccessLogJSON          bool
 	// TrustedProxies are the networks whose X-Forwarded-For header names the client.
 	TrustedProxies []string
 	// Serving is spec.serving, checked and quoted.
 	Serving serving
-	// UsersFile is the file with the users who may read the site; empty if everyone may.
+	// UsersFile is the password file of the site; empty if everyone may read it.
 	UsersFile string
 }
 
-// NginxConfig renders the configuration that the nginx container of a Website
-// runs with. ConfigMap holds it and Deployment refers to it by its hash, so it is
-// rendered once for both. It returns an error when a value could not be written
-// into it without becoming something else; the API server refuses such a value
+// NginxConfig renders the configuration for the nginx container of a Website. ConfigMap holds it and
+// Deployment refers to it by its hash, so it is rendered once for both. It returns an error for a
+// value that cannot be written without a change of its meaning; the API server rejects such a value
 // as well, so this error is not expected.
 func NginxConfig(website *v1beta1.Website, installation Installation) (string, error) {
 	serving, err := newServing(website)
@@ -108,24 +108,24 @@ func NginxConfig(website *v1beta1.Website, installation Installation) (string, e
 	return config, err
 }
 
-// rendered are the last configurations, by what they were rendered from. Sites of one spec have one, and it is rendered
-// for each reconciliation otherwise.
+// rendered are the last configurations, by their parameters. Sites with the same spec share one.
+// Without this cache it would be rendered for each reconciliation.
 var rendered = lru.New(maxRendered)
 
-// maxRendered and maxRenderedSize, in bytes, bound the memory that they take. Most have 14 KB, and hundreds with many
-// redirects.
+// maxRendered and maxRenderedSize, in bytes, limit its memory. Most configurations have 14 KB, and
+// hundreds with many redirects.
 const maxRendered, maxRenderedSize = 50, 64 << 10
 
-// workers is one for each CPU that the container requests, or a part of one. A worker more
-// takes memory, and has no CPU of its own.
+// workers is one for each CPU that the container requests, or a part of one. Another worker would
+// take memory, and have no CPU of its own.
 func workers(website *v1beta1.Website) int64 {
 	requested := requirements(website.Spec.Resources.Server, serverDefaults).Requests.Cpu()
 	return max(requested.Value(), 1)
 }
 
-// nginxVariants returns both, by whether the site is protected. What only protected sites have
-// is between "<%" and "%>". The template of the others is without that, so that it does not change
-// their configuration, and replaces no pods.
+// nginxVariants returns both templates, by whether the site is protected. Parts for protected sites
+// only are between "<%" and "%>". The template of other sites is without them, so that they do not
+// change their configuration, and replace no pods.
 var nginxVariants = sync.OnceValues(func() (map[bool]*template.Template, error) {
 	both, err := template.New("nginx.conf").Delims("<%", "%>").Parse(nginxTemplate)
 	if err != nil {
@@ -148,8 +148,8 @@ var nginxVariants = sync.OnceValues(func() (map[bool]*template.Template, error) 
 	return variants, nil
 })
 
-// OtherHosts is a regular expression for the names, in the published directory, of files that configure other hosts of
-// pages.
+// OtherHosts is a regular expression for the names, in the published directory, of configuration
+// files of other hosting services.
 func (nginxParameters) OtherHosts() string {
 	var names []string
 	for _, name := range release.OtherHosts {
@@ -158,7 +158,8 @@ func (nginxParameters) OtherHosts() string {
 	return "(?:" + strings.Join(names, "|") + ")"
 }
 
-// NearestLevels are the directories above a missing file, by number, in which a page for it is looked for.
+// NearestLevels are the directories above a missing file, by number, in which nginx looks for its
+// error page.
 func (nginxParameters) NearestLevels() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8} }
 
 func renderNginx(parameters nginxParameters) (string, error) {
@@ -174,11 +175,9 @@ func renderNginx(parameters nginxParameters) (string, error) {
 	return config.String(), nil
 }
 
-// ipv6Include is where nginx finds a file of the ConfigMap that listens on IPv6.
-// Listening there fails, and nginx with it, on a kernel without IPv6, and a
-// configuration cannot ask for that. But the way to the file leads through a
-// directory that such a kernel lacks, and a pattern that matches nothing includes
-// nothing.
+// ipv6Include is the path of a file of the ConfigMap that listens on IPv6. On a kernel without IPv6
+// listening fails, and nginx with it, and a configuration has no condition for that. But the path
+// leads through a directory that such a kernel lacks, and a pattern without a match includes nothing.
 func ipv6Include(key string) string {
 	const kernelHasIPv6 = "/proc/net/dev_snmp6"
 	// /proc/net leads to /proc/<pid>/net, so the root is four levels up.

@@ -21,7 +21,7 @@ func withUsers(secret string) func(*v1beta1.Website) {
 	}
 }
 
-// admit has the agent make the file of users from a Secret with these keys.
+// admit makes the agent write the password file from a Secret with these keys.
 func (s *testSite) admit(keys map[string]string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -44,7 +44,7 @@ func userAndPassword(user, password string) map[string]string {
 	return map[string]string{access.UsernameKey: user, access.PasswordKey: password}
 }
 
-// as is the header with which browsers send a password.
+// as returns the header with which browsers send a password.
 func as(user, password string) []string {
 	return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
 }
@@ -61,7 +61,7 @@ func (s *testSite) isRejected(t *testing.T, response *http.Response, body string
 	})
 }
 
-// protectedSites are sites whose requests are answered in all ways that there are.
+// protectedSites are sites with all kinds of responses.
 var protectedSites = map[string]v1beta1.WebsiteServing{
 	"pages":       {NotFoundPath: "/404.html", Redirects: manyRedirects},
 	"single page": {Fallback: v1beta1.FallbackSPA, Redirects: manyRedirects},
@@ -79,7 +79,7 @@ var manyRedirects = []v1beta1.Redirect{
 	{From: "/other/*", To: "https://example.com/secret/:splat", StatusCode: 302},
 }
 
-// protectedPaths are requested of each. Files have the word that no rejection may have.
+// protectedPaths are requested from each site. The files contain the word that no rejection may have.
 var protectedPaths = []string{
 	"/", "/index.html", "/page", "/page.html", "/sub", "/sub/", "/sub?a=b", "/sub/index.html", "/data.json",
 	"/empty/", "/404.html",
@@ -107,7 +107,7 @@ func (s *testSite) fill() {
 	s.publish("releases/" + commitA)
 }
 
-// TestNginxRejectsWithoutPassword: whatever is requested, and however the response comes about.
+// TestNginxRejectsWithoutPassword: every path is rejected, with any kind of response.
 func TestNginxRejectsWithoutPassword(t *testing.T) {
 	for name, serving := range protectedSites {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func (s *testSite) hashOf(user string) string {
 	return hash
 }
 
-// TestNginxServesUsersAsEveryone: with a password, a site is what it is without protection.
+// TestNginxServesUsersAsEveryone: with a password, a site is the same as without protection.
 func TestNginxServesUsersAsEveryone(t *testing.T) {
 	for name, serving := range protectedSites {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestNginxFollowsTheUsers(t *testing.T) {
 	}
 }
 
-// TestNginxVerifiesHashes: those that the agent accepts do not depend on the libc of the image.
+// TestNginxVerifiesHashes: the hashes that the agent accepts do not depend on the libc of the image.
 func TestNginxVerifiesHashes(t *testing.T) {
 	s := startNginx(t, withUsers("readers"))
 	s.fill()
@@ -292,8 +292,8 @@ sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=
 	}
 }
 
-// TestNginxKeepsPagesPrivate: a shared cache in front of a protected site, such as one of a
-// gateway, would give its pages to everyone.
+// TestNginxKeepsPagesPrivate: a shared cache in front of a protected site, such as the cache of a
+// gateway, would send its pages to everyone.
 func TestNginxKeepsPagesPrivate(t *testing.T) {
 	s := startNginx(t, withUsers("readers"), withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
 		{Path: "/page.html", Name: "Cache-Control", Value: "Public, max-age=60, s-maxage=3600, immutable"},
@@ -328,7 +328,7 @@ func TestNginxKeepsPagesPrivate(t *testing.T) {
 	}
 }
 
-// TestOpenSitesAreUnchanged: what protects sites is no part of others.
+// TestOpenSitesAreUnchanged: the configuration of other sites has no part of the protection.
 func TestOpenSitesAreUnchanged(t *testing.T) {
 	config := mustNginxConfig(t, newWebsite(withServing(protectedSites["moved"])))
 	for _, word := range []string{"auth_basic", "private", "/dev/null", "@site", "<%", "%>"} {
@@ -338,8 +338,8 @@ func TestOpenSitesAreUnchanged(t *testing.T) {
 	}
 }
 
-// TestNginxTakesTheLargestProtectedConfiguration: redirects take more of it than those of
-// sites that everyone may read.
+// TestNginxTakesTheLargestProtectedConfiguration: redirects of protected sites take more of the
+// configuration.
 func TestNginxTakesTheLargestProtectedConfiguration(t *testing.T) {
 	var serving v1beta1.WebsiteServing
 	for i := range 2000 {

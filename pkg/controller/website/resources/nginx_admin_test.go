@@ -45,8 +45,8 @@ func TestNginxAdminPort(t *testing.T) {
 	})
 }
 
-// TestNginxListensOnIPv6WhereThereIsAny stands in for the kernel: a folder that
-// is there or is not leads to the file that listens.
+// TestNginxListensOnIPv6WhereThereIsAny replaces the kernel: a directory, existing or not, leads to
+// the file that listens.
 func TestNginxListensOnIPv6WhereThereIsAny(t *testing.T) {
 	nginxBinary(t)
 	for kernel, want := range map[string]bool{"has": true, "lacks": false} {
@@ -72,7 +72,7 @@ func TestNginxListensOnIPv6WhereThereIsAny(t *testing.T) {
 			}
 		})
 	}
-	// And the way that is taken in a pod ends at the root of the file system.
+	// In a pod, the path ends at the root of the file system.
 	include := ipv6Include(httpIPv6Key)
 	before, _, found := strings.Cut(include, nginxConfigPath)
 	if !found {

@@ -14,7 +14,7 @@ import (
 
 const immutable = "public, max-age=31536000, immutable"
 
-// keep adds a file of an earlier release that the agent keeps next to that of a commit.
+// keep adds a file of an earlier release that the agent keeps beside the release of a commit.
 func (s *testSite) keep(commit, name, content string) {
 	s.t.Helper()
 	s.writeFile(filepath.Join(s.root, "assets", commit, name), content)
@@ -39,9 +39,9 @@ func (s *testSite) wantKept(path, content, caching string) {
 func TestNginxKeepsAssets(t *testing.T) {
 	for name, test := range map[string]struct {
 		tweak func(*v1beta1.Website)
-		// dir is where the site is in the repository.
+		// dir is the directory of the site in the repository.
 		dir string
-		// missing is the answer for what was never there, and its caching.
+		// missing is the response for a file that never existed, and its caching.
 		missing        int
 		body, missingC string
 		caching        string
@@ -97,7 +97,8 @@ func TestNginxKeepsAssets(t *testing.T) {
 	}
 }
 
-// TestNginxPassesTheStatusOn from the agent, and nothing of the request to it.
+// TestNginxPassesTheStatusOn: nginx forwards the response of the agent, and only the signature among
+// the headers of a request.
 func TestNginxPassesTheStatusOn(t *testing.T) {
 	s := startNginx(t)
 	s.want(s.admin, "/status", http.StatusBadGateway, "")
@@ -112,7 +113,7 @@ func TestNginxPassesTheStatusOn(t *testing.T) {
 	if r.URL.Path != "/status" || r.URL.RawQuery != "x=1" || r.Header.Get("X-Secret") != "" {
 		t.Errorf("the agent got %s %v", r.URL, r.Header)
 	}
-	// The signature is the client's, the name of the client is nginx's.
+	// The signature is from the client, the address of the client from nginx.
 	if r.Header.Get(requests.Header) != "Bearer token" || r.Header.Get(agent.ClientHeader) == "another" ||
 		r.Header.Get(agent.ClientHeader) == "" {
 		t.Errorf("the agent authorizes by %v", r.Header)

@@ -111,7 +111,7 @@ func TestNginxValidators(t *testing.T) {
 		})
 	}
 
-	// As a date, the time of a file means nothing.
+	// The date of a file has no meaning.
 	if response, _ := s.get(s.http, "/", "If-Modified-Since",
 		dateOf("home of a").UTC().Format(http.TimeFormat)); response.StatusCode != 200 {
 		t.Errorf("with the time of the file: %d", response.StatusCode)
@@ -121,7 +121,7 @@ func TestNginxValidators(t *testing.T) {
 	if response, body := s.get(s.http, "/", "If-None-Match", tag); response.StatusCode != 200 || body != "home of b" {
 		t.Errorf("with the ETag of the previous commit: %d %q", response.StatusCode, body)
 	}
-	// A push that does not change the file.
+	// This push does not change the file.
 	const commitC = "cccccccccccccccccccccccccccccccccccccccc"
 	s.write(commitC, "index.html", "home of b")
 	s.write(commitC, "other.html", "other")
@@ -182,7 +182,7 @@ func TestNginxCompression(t *testing.T) {
 	for _, path := range []string{"/", "/app.js", "/app.mjs", "/style.css", "/data.json", "/icon.svg", "/app.wasm",
 		"/feed.xml", "/site.webmanifest"} {
 		response, body := s.get(s.http, path, "Accept-Encoding", "gzip, br")
-		// Compressed on the way, so it is only the same in meaning.
+		// It is compressed on the fly, so its ETag is weak.
 		wantHeaders(t, response, map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding",
 			"ETag": "W/" + tagOf(text)})
 		if gunzip(t, body) != text {
@@ -211,7 +211,7 @@ func TestNginxCompression(t *testing.T) {
 			tag); response.StatusCode != 304 || response.Header.Get("ETag") != tag {
 			t.Errorf("with its own ETag: %d %s", response.StatusCode, response.Header.Get("ETag"))
 		}
-		// A half of each would be neither.
+		// Half of each would be neither.
 		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "Range", "bytes=1-", "If-Range",
 			tagOf("not compressed")); response.StatusCode != 200 {
 			t.Errorf("resumed with the ETag of the other form: %d", response.StatusCode)

@@ -26,7 +26,7 @@ func TestNginxMethods(t *testing.T) {
 					if response.StatusCode != http.StatusMethodNotAllowed && method != "get" || response.StatusCode < 400 {
 						t.Errorf("%s %s = %d %q", method, path, response.StatusCode, body)
 					}
-					// nginx itself refuses TRACE and malformed methods before it looks here.
+					// nginx itself rejects TRACE and malformed methods earlier.
 					if method != "TRACE" && method != "get" && response.Header.Get("Allow") != "GET, HEAD" {
 						t.Errorf("%s %s: Allow = %q", method, path, response.Header.Get("Allow"))
 					}

@@ -10,9 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// FuzzNginxConfig lets nginx judge: whatever this package agrees to write into a
-// configuration, even what the API server would refuse, nginx must accept, and
-// no value may end its directive.
+// FuzzNginxConfig tests with nginx: it must accept every value that this package writes into a
+// configuration, even those that the API server would reject, and no value may end its directive.
 func FuzzNginxConfig(f *testing.F) {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
@@ -57,7 +56,7 @@ func FuzzNginxConfig(f *testing.F) {
 				return
 			}
 			folder := t.TempDir()
-			// What nginx -t makes there could be another user's in the next run.
+			// Files that nginx -t creates there could belong to another user in the next run.
 			config = strings.ReplaceAll(config, tempDir+"/", folder+"/")
 			file := filepath.Join(folder, "nginx.conf")
 			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

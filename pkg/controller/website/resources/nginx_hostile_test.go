@@ -31,8 +31,8 @@ func TestNginxHostileNames(t *testing.T) {
 	s.publish("releases/" + commitA)
 	for _, name := range names {
 		s.want(s.http, "/files/"+url.PathEscape(name), http.StatusOK, "content of "+name)
-		// A folder sends browsers to the same path with a slash: it must not
-		// send them to another host, nor add a header to the answer.
+		// For a directory nginx redirects to the same path with a slash: the redirect must not lead
+		// to another host, nor add a header to the response.
 		response, _ := s.get(s.http, "/"+url.PathEscape(name))
 		location := response.Header.Get("Location")
 		target, err := url.Parse(location)
@@ -63,7 +63,7 @@ func TestNginxRedirectsStayOnTheHost(t *testing.T) {
 	}
 }
 
-// raw sends bytes as they are and returns the answer.
+// raw sends bytes unchanged and returns the response.
 func (s *testSite) raw(request string) string {
 	s.t.Helper()
 	connection, err := net.Dial("unix", s.socket(s.http))
@@ -84,7 +84,7 @@ func (s *testSite) raw(request string) string {
 	return answer.String()
 }
 
-// TestNginxMalformedRequests must not reach a file, whatever they look like.
+// TestNginxMalformedRequests: malformed requests reach no file.
 func TestNginxMalformedRequests(t *testing.T) {
 	s := startNginx(t)
 	s.write(commitA, "index.html", "home")

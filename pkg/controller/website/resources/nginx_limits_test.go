@@ -175,8 +175,8 @@ func TestNginxCountsNoIdleVisitors(t *testing.T) {
 	}
 }
 
-// TestNginxServesManyDownloads: what is not compressed takes hardly any memory, so more of it may be sent at the same
-// time.
+// TestNginxServesManyDownloads: uncompressed responses take little memory, so more of them may be
+// sent at the same time.
 func TestNginxServesManyDownloads(t *testing.T) {
 	s := startNginxWith(t, oneWorker, withMemoryLimit("32Mi"))
 	s.write(commitA, "film.mp4", largePage(1<<20))
@@ -190,7 +190,7 @@ func TestNginxServesManyDownloads(t *testing.T) {
 	}
 }
 
-// TestCompressedFormats: a request whose response nginx may compress is counted as such, and no other.
+// TestCompressedFormats: only requests whose response nginx may compress are counted as such.
 func TestCompressedFormats(t *testing.T) {
 	config := mustNginxConfig(t, newWebsite())
 	_, listed, _ := strings.Cut(config, "gzip_types")
@@ -232,13 +232,13 @@ func TestCompressedFormats(t *testing.T) {
 	}
 }
 
-// TestNginxIsProbedUnderLoad: clients that keep connections of nginx leave others to the kubelet.
+// TestNginxIsProbedUnderLoad: clients that keep connections open leave some to the kubelet.
 func TestNginxIsProbedUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		sent    string
 		clients int
 	}{
-		// Before it is complete, no limit counts a request.
+		// No limit counts an incomplete request.
 		"unfinished requests": {"G", 1100},
 		"slow readers":        {"GET /film.mp4 HTTP/1.1\r\nHost: site\r\n\r\n", 1500},
 	} {
@@ -249,7 +249,7 @@ func TestNginxIsProbedUnderLoad(t *testing.T) {
 			before := s.workerMemory()
 			for range test.clients {
 				s.dial(s.http, test.sent)
-				// With few connections left, nginx closes one that it has not read from for the next one.
+				// With few connections left, nginx closes an unread one to accept the next.
 				time.Sleep(500 * time.Microsecond)
 			}
 			t.Logf("nginx has %d KiB more than before", (s.settledMemory()-before)>>10)
@@ -287,7 +287,7 @@ func TestNginxAdminPortOnlyReads(t *testing.T) {
 			body = append(append([]byte("10000\r\n"), body...), "\r\n0\r\n\r\n"...)
 		}
 		connection := s.dial(s.admin, test.request+"Host: admin\r\n\r\n")
-		// It may be closed before all is written.
+		// The connection may be closed before the body is written.
 		go func() { _, _ = connection.Write(body) }()
 		status, err := bufio.NewReader(connection).ReadString('\n')
 		if err != nil || !strings.HasPrefix(status, "HTTP/1.1 "+test.status+" ") {
@@ -331,7 +331,7 @@ func (s *testSite) dial(server, sent string) net.Conn {
 	if err := connection.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
-	// nginx may have closed it, which whatever reads the response reports.
+	// nginx may have closed it, which the read of the response reports.
 	_, _ = connection.Write([]byte(sent))
 	return connection
 }

@@ -25,8 +25,8 @@ func TestNginxLongPaths(t *testing.T) {
 	}
 }
 
-// TestNginxPagesOpenNothing: the extension that is added makes no file visible
-// that is not by its own name.
+// TestNginxPagesOpenNothing: the added extension makes no file visible that is not visible by its own
+// name.
 func TestNginxPagesOpenNothing(t *testing.T) {
 	s := startNginx(t)
 	outside := filepath.Join(filepath.Dir(s.root), "outside.html")
@@ -71,7 +71,7 @@ func TestNginxPagesOpenNothing(t *testing.T) {
 	s.want(s.http, "/real/page", http.StatusOK, "inside")
 }
 
-// TestNginxPagesAreFiles: whatever holds for page.html holds for /page.
+// TestNginxPagesAreFiles: the rules for page.html apply to /page.
 func TestNginxPagesAreFiles(t *testing.T) {
 	s := startNginx(t)
 	text := strings.Repeat("the same words again and again. ", 100)
@@ -126,8 +126,8 @@ func TestNginxPagesAreFiles(t *testing.T) {
 	s.want(s.http, "/built/", http.StatusOK, "a folder in b")
 }
 
-// TestNginxRulesForPages: redirects and headers go by what visitors ask for, and
-// only how long a page is kept by its file.
+// TestNginxRulesForPages: redirects and headers depend on the requested path, and only caching on the
+// file.
 func TestNginxRulesForPages(t *testing.T) {
 	const year = "public, max-age=31536000, immutable"
 	rules := v1beta1.WebsiteServing{
@@ -191,8 +191,8 @@ func TestNginxRulesForPages(t *testing.T) {
 	}
 }
 
-// TestNginxNotFoundPageWithoutExtension: the page for what is missing may be
-// named as visitors would.
+// TestNginxNotFoundPageWithoutExtension: the page for missing files may be named without its
+// extension.
 func TestNginxNotFoundPageWithoutExtension(t *testing.T) {
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{NotFoundPath: "/errors/missing"}))
 	s.write(commitA, "errors/missing.html", "not here")
@@ -203,8 +203,8 @@ func TestNginxNotFoundPageWithoutExtension(t *testing.T) {
 	}
 }
 
-// TestNginxErrorPagesAreNoWayIn: what a visitor may not ask for is not shown as
-// the page for what is missing either, nor does it count as unchanged.
+// TestNginxErrorPagesAreNoWayIn: a file that visitors may not request is not sent as the page for
+// missing files either, nor with a 304.
 func TestNginxErrorPagesAreNoWayIn(t *testing.T) {
 	for _, page := range []string{"/.git", "/.hidden/404.html", "/sub/.404.html", "/link.html", "/link",
 		"/folder/404.html", "/sub/"} {

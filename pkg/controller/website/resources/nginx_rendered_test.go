@@ -10,7 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestRenderedConfigs: what is kept of other Websites is what would be rendered, and Websites of one spec share it.
+// TestRenderedConfigs: the cached configurations equal the rendered ones, and Websites with the same
+// spec share one.
 func TestRenderedConfigs(t *testing.T) {
 	render := func(tweaks ...func(*v1beta1.Website)) string {
 		t.Helper()

@@ -11,20 +11,22 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// requestTable is the specification of what visitors get. A request is "METHOD path", the method being GET unless it is
-// named, then its headers. A response is the status, then its headers, where one without value is not sent, and at the
-// end the body after a colon of its own. Each header of a response is sent once, whether a row names it or not.
+// requestTable is the specification of responses. A request is "METHOD path", GET by default, then
+// its headers. A response is the status, then its headers, those without a value being absent, and at
+// the end the body after a separate colon. Each header of a response is sent once, whether a row
+// names it or not.
 type requestTable struct {
 	serving v1beta1.WebsiteServing
-	// protected asks for a password, which is that of passwordOfReader.
+	// protected sites require a password, see passwordOfReader.
 	protected bool
 	// unpublished has no release yet.
 	unpublished bool
-	// files are the paths of the repository. Their content is "the content of" the path; what ends in '/' is a directory.
+	// files are the paths of the repository. Their content is "the content of" the path; a path that
+	// ends in '/' is a directory.
 	files []string
 	// long repeats the content 50 times, so that it is worth compressing.
 	long bool
-	// kept are files of an earlier release, and unreadable those of files that nginx may not read.
+	// kept are files of an earlier release, and unreadable the files that nginx may not read.
 	kept, unreadable []string
 	// want are the responses by request.
 	want map[string]string
@@ -34,7 +36,9 @@ type requestTable struct {
 const passwordOfReader = " | Authorization: Basic cmVhZGVyOnJpZ2h0"
 
 // requestTables are in files of their own.
-var requestTables = []map[string]requestTable{fileRequests, pathRequests, typeRequests, headerRequests, singlePageRequests}
+var requestTables = []map[string]requestTable{
+	fileRequests, pathRequests, typeRequests, headerRequests, singlePageRequests,
+}
 
 func TestNginxRequests(t *testing.T) {
 	for _, tables := range requestTables {

@@ -22,8 +22,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// nginxBinary returns the nginx to test with. There is none in the module or in
-// Go, so a machine without it tests only the text.
+// nginxBinary returns the path of nginx. Neither the module nor Go contains one, so a machine without
+// it tests only the text.
 func nginxBinary(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
@@ -38,7 +38,7 @@ const (
 	commitB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// testSite is a running nginx over a folder that looks as the agent leaves it.
+// testSite is a running nginx over a directory like the agent's.
 type testSite struct {
 	t    *testing.T
 	root string
@@ -50,24 +50,24 @@ type testSite struct {
 	users string
 	// commit is the one that the rows of a requestTable are answered from.
 	commit string
-	// limits are those of its connections.
+	// limits are the limits of its connections.
 	limits connectionLimits
-	// master is the process that has the workers as its children.
+	// master is the parent process of the workers.
 	master int
 	client *http.Client
 }
 
-// dateOf is the time that the agent gives a file.
+// dateOf returns the time that the agent sets on a file.
 func dateOf(content string) time.Time {
 	return time.Unix(int64(crc32.ChecksumIEEE([]byte(content))>>2), 0)
 }
 
-// tagOf is the ETag of a file.
+// tagOf returns the ETag of a file.
 func tagOf(content string) string {
 	return fmt.Sprintf(`"%x-%x"`, dateOf(content).Unix(), len(content))
 }
 
-// writeFile writes a file as the agent has it.
+// writeFile writes a file as the agent does.
 func (s *testSite) writeFile(path, content string) {
 	s.t.Helper()
 	date := dateOf(content)
@@ -83,7 +83,7 @@ func startNginx(t *testing.T, tweaks ...func(*v1beta1.Website)) *testSite {
 	return startNginxWith(t, func(*nginxParameters) {}, tweaks...)
 }
 
-// startNginxWith also changes what a Website has no say in.
+// startNginxWith also changes parameters that do not depend on a Website.
 func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(*v1beta1.Website)) *testSite {
 	t.Helper()
 	binary := nginxBinary(t)
@@ -91,8 +91,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A master that runs as root hands its workers to another user, who has to
-	// reach the folder.
+	// A master that runs as root starts its workers as another user, who needs access to the folder.
 	for path := folder; path != "/" && path != os.TempDir(); path = filepath.Dir(path) {
 		if err := os.Chmod(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -110,7 +109,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		Timeout:       10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			// Answers as they are on the wire, unless a test asks otherwise.
+			// Responses are not decompressed, unless a test asks otherwise.
 			DisableCompression: true,
 			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "unix", s.socket(strings.TrimSuffix(address, ":80")))
@@ -184,14 +183,14 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err != nil {
 		t.Fatalf("nginx did not listen: %v", err)
 	}
-	// It ends as it is asked to once its workers answer.
+	// It can be stopped once its workers answer.
 	s.want(s.admin, "/", http.StatusNotFound, "")
 	return s
 }
 
-// socketFolder is for the sockets of nginx. A port that was free may be another
-// program's by the time that nginx listens on it; a file is not. The path of a
-// socket is short, so it cannot be in the folder of a test.
+// socketFolder is for the sockets of nginx. A free port may be in use by another program by the time
+// nginx listens on it; a file is not. The path of a socket is short, so it cannot be in the folder of
+// a test.
 func socketFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "nginx")
@@ -206,7 +205,7 @@ func socketFolder(t *testing.T) string {
 	return folder
 }
 
-// socket is where a server listens.
+// socket returns the path of the socket of a server.
 func (s *testSite) socket(server string) string { return filepath.Join(s.sockets, server) }
 
 func (s *testSite) mkdir(name string) {
@@ -230,7 +229,7 @@ func (s *testSite) link(commit, name, target string) {
 	}
 }
 
-// publish flips the link the way the agent does: by a rename.
+// publish replaces the link like the agent: by a rename.
 func (s *testSite) publish(target string) {
 	s.t.Helper()
 	temporary := filepath.Join(s.root, "tmp-link")

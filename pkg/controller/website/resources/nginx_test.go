@@ -46,7 +46,7 @@ func TestNginxConfigFacts(t *testing.T) {
 	if got := strings.Count(config, "proxy_pass "); got != 1 {
 		t.Errorf("nginx is a proxy in %d places, want that to the agent only", got)
 	}
-	// Nothing of the repository is read as configuration.
+	// No file of the repository is read as configuration.
 	if got := strings.Count(config, "include "); got != 2 {
 		t.Errorf("%d files are included, want those for IPv6 only", got)
 	}
@@ -158,8 +158,8 @@ func TestNginxServes(t *testing.T) {
 	})
 }
 
-// TestNginxNeverMixesCommits requests pages while commits are flipped: every
-// answer must be whole, and its ETag that of its content.
+// TestNginxNeverMixesCommits requests pages while commits are switched: every response must be
+// complete, and have the ETag of its content.
 func TestNginxNeverMixesCommits(t *testing.T) {
 	s := startNginx(t)
 	s.write(commitA, "index.html", commitA)
@@ -180,7 +180,7 @@ func TestNginxNeverMixesCommits(t *testing.T) {
 			}
 		}
 	}()
-	// However busy the machine is, both commits are to be seen.
+	// Both commits must be observed, even on a busy machine.
 	const patience = 30 * time.Second
 	seen := map[string]int{}
 	for begin := time.Now(); seen[commitA]+seen[commitB] < 500 || len(seen) < 2; {

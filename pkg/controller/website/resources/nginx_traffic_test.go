@@ -80,7 +80,7 @@ func TestTraffic(t *testing.T) {
 			t.Errorf("the line %s", line)
 		}
 	}
-	// 203.0.113.9 is no proxy that is trusted, so what it forwards is not believed.
+	// 203.0.113.9 is not a trusted proxy, so its header is ignored.
 	want := map[string]int{"203.0.113.7": 200, "203.0.113.8": 404, "203.0.113.9": 404}
 	if len(clients) != len(want) {
 		t.Errorf("clients %v, want %v", clients, want)

@@ -15,16 +15,14 @@ func PodDisruptionBudgetName(website *v1beta1.Website) string {
 	return website.Spec.DeploymentName
 }
 
-// WantsPodDisruptionBudget reports whether a Website has pods that can be
-// evicted one after the other. A budget for a single one would either
-// have no effect or block every drain of its node.
+// WantsPodDisruptionBudget reports whether a Website has pods that can be evicted one after the
+// other. A budget for a single one would either have no effect or block every drain of its node.
 func WantsPodDisruptionBudget(website *v1beta1.Website) bool {
 	return ptr.Deref(website.Spec.Replicas, defaultReplicas) > 1
 }
 
-// PodDisruptionBudget builds the PodDisruptionBudget of a Website. Pods that
-// are not ready may always be evicted, so that a Website that fails does not block
-// a drain.
+// PodDisruptionBudget builds the PodDisruptionBudget of a Website. Pods that are not ready may always
+// be evicted, so that a failing Website does not block a drain.
 func PodDisruptionBudget(website *v1beta1.Website) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	return policyv1ac.PodDisruptionBudget(PodDisruptionBudgetName(website), website.Namespace).
 		WithLabels(supportLabels(website)).

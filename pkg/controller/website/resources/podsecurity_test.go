@@ -28,7 +28,7 @@ func TestPodSecurityRestricted(t *testing.T) {
 		}
 	}
 
-	// What restricted does not ask for, and the design does.
+	// The restricted profile does not require these fields, but the design does.
 	for _, container := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
 			t.Errorf("%s can write to its root file system", container.Name)
@@ -47,7 +47,7 @@ func TestPodSecurityRestricted(t *testing.T) {
 	}
 }
 
-// TestPlatformUserIDs: a platform that assigns IDs refuses pods that ask for others.
+// TestPlatformUserIDs: a platform that assigns IDs rejects pods with other ones.
 func TestPlatformUserIDs(t *testing.T) {
 	installation := testInstallation
 	installation.PlatformUserIDs = true

@@ -19,22 +19,22 @@ import (
 
 const (
 	robotsHeader = "X-Robots-Tag"
-	// maxHeaders is how many headers a Website may have.
+	// maxHeaders is the maximum number of headers of a Website.
 	maxHeaders = 100
 )
 
-// WantsPreviews reports whether a Website is to have previews. A preview has none itself.
+// WantsPreviews reports whether a Website should have previews. A preview has none itself.
 func WantsPreviews(website *v1beta1.Website) bool {
 	return website.Spec.Previews != nil && api.PreviewOwner(website) == nil
 }
 
-// listedForPreviews is which branches the agents list.
+// listedForPreviews returns the branches that the agents list.
 func listedForPreviews(website *v1beta1.Website) requests.Previews {
 	ref := Git(website).Ref
 	return requests.Previews{Branches: website.Spec.Previews.Branches, Head: ref == nil || *ref == v1beta1.GitReference{}}
 }
 
-// BranchesID identifies what the agents of a Website list.
+// BranchesID identifies the list of branches of a Website's agents.
 func BranchesID(website *v1beta1.Website) string {
 	return listedForPreviews(website).ID(Git(website).Repository)
 }
@@ -78,7 +78,7 @@ func Preview(website *v1beta1.Website, branch, domain string) (*websitev1beta1ac
 		WithSpec(applied), nil
 }
 
-// previewService is for a branch: a host needs no port of the nodes, and a load balancer
+// previewService returns the Service of a preview: a host needs no node port, and a load balancer
 // costs money.
 func previewService(website *v1beta1.Website, domain string) v1beta1.WebsiteService {
 	if domain == "" && website.Spec.Service.Type == v1beta1.ServiceTypeNodePort {
@@ -87,7 +87,7 @@ func previewService(website *v1beta1.Website, domain string) v1beta1.WebsiteServ
 	return v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}
 }
 
-// specConfiguration returns a spec as it is applied. Empty objects are left out: the API
+// specConfiguration returns the apply configuration of a spec. Empty objects are omitted: the API
 // server does not return them.
 func specConfiguration(spec *v1beta1.WebsiteSpec) (*websitev1beta1ac.WebsiteSpecApplyConfiguration, error) {
 	data, err := json.Marshal(spec)
@@ -110,7 +110,7 @@ func specConfiguration(spec *v1beta1.WebsiteSpec) (*websitev1beta1ac.WebsiteSpec
 	return applied, nil
 }
 
-// removeEmpty removes the members that are objects with nothing in them.
+// removeEmpty removes the members that are empty objects.
 func removeEmpty(content map[string]any) {
 	maps.DeleteFunc(content, func(_ string, value any) bool {
 		member, isObject := value.(map[string]any)

@@ -8,11 +8,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
-// restVariable is the part of the requested path that '*' matches, as the template
-// sets it. It stands for ":splat", and never begins with a slash.
+// restVariable is the part of the requested path that '*' matches, as set by the template. It
+// replaces ":splat", and never begins with a slash.
 const restVariable = "${rest}"
 
-// redirect returns what the template needs for a redirect.
+// redirect returns the parameters of the template for a redirect.
 func (q *quoter) redirect(what string, wanted v1beta1.Redirect) redirect {
 	r := redirect{Code: wanted.StatusCode}
 	to, fragment, hasFragment := strings.Cut(wanted.To, "#")
@@ -44,8 +44,8 @@ func (q *quoter) inner(what, value string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// literal returns a part of a regular expression that matches value only. It is
-// hardly longer than value, as an escape for each character would be.
+// literal returns a part of a regular expression that matches value only. It is little longer than
+// value, in contrast to an escape for each character.
 func (q *quoter) literal(what, value string) string {
 	if strings.ContainsAny(value, `\"`) {
 		q.fail(fmt.Errorf("%s %q contains '\\' or '\"': remove them", what, value))

@@ -53,8 +53,8 @@ func TestNginxRedirects(t *testing.T) {
 	}
 }
 
-// TestLargestServingFitsIntoAConfigMap renders specs of the maximum size that the
-// API accepts, each with what takes most space in the configuration.
+// TestLargestServingFitsIntoAConfigMap renders specs of the maximum size that the API accepts, each
+// with the values that take most space in the configuration.
 func TestLargestServingFitsIntoAConfigMap(t *testing.T) {
 	const maxSpecBytes = 128 << 10
 	long := func(i, length int) string {

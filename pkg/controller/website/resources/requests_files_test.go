@@ -2,7 +2,7 @@ package resources
 
 import "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 
-// fileRequests are for files, directories and what is missing.
+// fileRequests are for files, directories and missing files.
 var fileRequests = map[string]requestTable{
 	"files and directories": {
 		files: []string{

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// The defaults of each container. Their quantities are in the form that the API
-// server writes ("1", not "1000m"), or they would differ when read back.
+// The defaults of each container. Their quantities have the canonical form of the API server ("1",
+// not "1000m"); otherwise they would differ when read back.
 var (
 	serverDefaults = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"),
@@ -27,9 +27,8 @@ var (
 	}
 )
 
-// requirements returns wanted with the defaults of each request and limit that it
-// does not set. A default is adjusted to the value that is set: a request is at
-// most the limit, and a limit at least the request.
+// requirements returns wanted with defaults for missing requests and limits. A default is adjusted to
+// the value that is set: a request is at most the limit, and a limit at least the request.
 func requirements(wanted, defaults corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApplyConfiguration {
 	requests, limits := maps.Clone(defaults.Requests), maps.Clone(defaults.Limits)
 	maps.Copy(requests, wanted.Requests)
@@ -48,7 +47,7 @@ func requirements(wanted, defaults corev1.ResourceRequirements) *corev1ac.Resour
 	return corev1ac.ResourceRequirements().WithRequests(requests).WithLimits(limits)
 }
 
-// What nginx and the kernel hold for a client, measured with nginx 1.30.4 on Linux 6.18.
+// The memory of nginx and the kernel for a client, measured with nginx 1.30.4 on Linux 6.18.
 const (
 	// compressedMemory is for a compressed response that the client does not read: nginx takes 342 KiB, and the kernel
 	// has 130 KiB to send. An uncompressed response takes 10 KiB of nginx.
@@ -58,28 +57,28 @@ const (
 	connectionMemory = 112 << 10
 
 	minConnections, maxConnections = 256, 8192
-	// workerConnections is what a worker has at least, if that many fit into the memory: more CPUs are not to serve fewer
-	// visitors.
+	// workerConnections is the minimum for a worker, if that many fit into the memory: more CPUs must
+	// not serve fewer visitors.
 	workerConnections = 1024
 	minCompressed     = 16
-	// cachedFiles are kept open for later requests: open_file_cache.
+	// cachedFiles is the number of files that stay open for later requests: open_file_cache.
 	cachedFiles = 1024
 )
 
-// connectionLimits bound what clients can take of the resources of nginx.
+// connectionLimits limit the resources of nginx that clients can use.
 type connectionLimits struct {
 	// Connections is the limit of each worker process, for both ports.
 	Connections int64
-	// Requests is how many requests for the site are answered at the same time, and Compressed how many of
-	// these may have a response that nginx compresses.
+	// Requests is the maximum number of concurrent requests for the site, and Compressed the maximum
+	// with a response that nginx may compress.
 	Requests, Compressed int64
 	// Files is the limit of open files of each worker process.
 	Files int64
 }
 
-// newConnectionLimits keeps the memory of the unfinished requests of one worker within the limit, and that of
-// compressed responses within three quarters of it, but for the minimums. Requests take at most three quarters of
-// the connections of a worker: probes need others.
+// newConnectionLimits keeps the memory for the unfinished requests of one worker within the limit,
+// and the memory for compressed responses within three quarters of it, apart from the minimums.
+// Requests take at most three quarters of the connections of a worker: probes need others.
 func newConnectionLimits(website *v1beta1.Website) connectionLimits {
 	memory := requirements(website.Spec.Resources.Server, serverDefaults).Limits.Memory().Value()
 	connections := min(max(memory/connectionMemory, minConnections), maxConnections)

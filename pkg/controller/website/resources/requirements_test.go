@@ -152,7 +152,7 @@ func TestStorageLimit(t *testing.T) {
 	}
 }
 
-// TestWorkers: one for each CPU that is requested.
+// TestWorkers: one worker for each requested CPU.
 func TestWorkers(t *testing.T) {
 	for cpu, want := range map[string]int{"": 1, "10m": 1, "1": 1, "1001m": 2, "4": 4} {
 		config, err := NginxConfig(newWebsite(func(w *v1beta1.Website) {

@@ -11,15 +11,14 @@ import (
 // HTTPTargetPort is the named port of nginx in every pod.
 var HTTPTargetPort = intstr.FromString(httpPortName)
 
-// Service builds the Service of a Website. A node port that the Website does
-// not name is not part of it: the API server allocates one and keeps it,
-// because a field that was never applied is not touched by a later apply.
+// Service builds the Service of a Website. It omits a node port that the Website does not name: the
+// API server allocates one and keeps it, because a later apply does not change a field that was never
+// applied.
 func Service(website *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 	port := corev1ac.ServicePort().
 		WithName(httpPortName).
-		// Port and protocol are the key of this list; leaving the protocol to
-		// the server's default would make the applied configuration differ
-		// from what it extracts to.
+		// Port and protocol are the key of this list; with the server's default for the protocol, the
+		// applied configuration would differ from the extracted one.
 		WithProtocol(corev1.ProtocolTCP).
 		WithPort(ServicePort).
 		WithTargetPort(HTTPTargetPort)
@@ -41,8 +40,8 @@ func Service(website *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 		WithSpec(spec)
 }
 
-// NodePortToRestore returns the node port for a Service that has to be created
-// again, or 0 if the Website needs none or names one itself.
+// NodePortToRestore returns the node port for a Service that has to be created again, or 0 if the
+// Website needs none or names one itself.
 func NodePortToRestore(website *v1beta1.Website) int32 {
 	if website.Spec.Service.Type == v1beta1.ServiceTypeClusterIP || website.Spec.Service.NodePort != 0 {
 		return 0

@@ -14,21 +14,21 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
-// serving is spec.serving in the syntax of nginx. Every
-// string is quoted already, or consists of characters that need no quotes.
+// serving is spec.serving in the syntax of nginx. Every string is quoted already, or consists of
+// characters that need no quotes.
 type serving struct {
-	// Path is the published directory below the worktree, with a slash in
-	// front of it, as it is written between double quotes, or empty.
+	// Path is the published directory below the worktree, with a leading slash, escaped for use
+	// between double quotes, or empty.
 	Path string
 	// Index is the file that is served for a directory.
 	Index string
-	// ErrorPrefix is before the paths of pages for errors.
+	// ErrorPrefix is the prefix of the paths of error pages.
 	ErrorPrefix string
-	// NotFoundPage is the page for what does not exist, with that prefix.
+	// NotFoundPage is the page for missing files, with that prefix.
 	NotFoundPage string
 	// SinglePage serves the root index for a missing file.
 	SinglePage bool
-	// Redirects are answered before any file is looked for.
+	// Redirects are answered before nginx looks for a file.
 	Redirects []redirect
 	// Moved redirects all other paths, in place of serving files.
 	Moved *redirect
@@ -38,8 +38,8 @@ type serving struct {
 	Types contentTypes
 }
 
-// TypedLocation is the prefix of the location whose requests are passed on to those of Types.ByPath: of all paths, or of
-// well-known ones; empty if all of them are redirected.
+// TypedLocation is the prefix of the location whose requests are passed on to the locations of
+// Types.ByPath: all paths, or well-known ones; empty if all of them are redirected.
 func (s serving) TypedLocation() string {
 	isRedirected := func(r redirect) bool { return r.Prefix != "" && r.From == `"`+wellKnown+`"` }
 	switch {
@@ -51,7 +51,8 @@ func (s serving) TypedLocation() string {
 	return wellKnown
 }
 
-// AccessControl is the value of all headers for other origins together; empty if there are no rules for any.
+// AccessControl is the value of all headers for other origins together; empty if there are no rules
+// for any.
 func (s serving) AccessControl() string {
 	var value strings.Builder
 	for _, h := range s.Headers {
@@ -62,7 +63,7 @@ func (s serving) AccessControl() string {
 	return value.String()
 }
 
-// NotFoundPageOfPath is NotFoundPage with the path that does not exist as its arguments.
+// NotFoundPageOfPath is NotFoundPage with the missing path as its arguments.
 func (s serving) NotFoundPageOfPath() string {
 	return strings.TrimSuffix(s.NotFoundPage, `"`) + `?$uri"`
 }
@@ -80,24 +81,24 @@ type redirect struct {
 	Length int
 }
 
-// header is one name with the values it has below different paths.
+// header is a header with its values for different paths.
 type header struct {
 	// Name is the name of the header.
 	Name string
-	// Variable is for the value, which is empty where the header is not sent.
+	// Variable has the value. It is empty if the header is not sent.
 	Variable string
-	// Maps choose the value, each a part of it: nginx reads no longer words
-	// than maxWord, but may put several together.
+	// Maps select the value, each a part of it: nginx accepts no word longer than maxWord, but can
+	// concatenate several.
 	Maps []headerMap
-	// Caching says that the header tells how long an answer may be kept. It
-	// is not for errors, which may be over sooner than the content changes.
+	// Caching is true for a header that sets how long a response may be cached. It is not for errors,
+	// which may end before the content changes.
 	Caching bool
 }
 
-// CachedByRules reports whether the header tells how long an answer may be kept, by rules of the site.
+// CachedByRules reports whether rules of the site set how long a response may be cached.
 func (h header) CachedByRules() bool { return h.Caching && len(h.Maps[0].Values) > 0 }
 
-// WithoutRules is the value of such a header for an answer that is no file.
+// WithoutRules is the value of such a header for a response that is not a file.
 func (h header) WithoutRules() string {
 	if h.Maps[0].Default == cacheControlDefault {
 		return cacheControlDefault
@@ -114,13 +115,13 @@ func (h header) Value() string {
 	return value.String()
 }
 
-// headerMap chooses one part of a header's value by the path.
+// headerMap selects one part of a header's value by the path.
 type headerMap struct {
 	// Variable carries the part.
 	Variable string
 	// Values are tried in this order.
 	Values []headerValue
-	// Default is the part where none of Values matches.
+	// Default is the part if none of Values matches.
 	Default string
 }
 
@@ -134,15 +135,15 @@ type headerValue struct {
 const errorPrefix = "/.error"
 
 const (
-	// maxWord is how long a word may be that nginx reads, quotes included.
+	// maxWord is the maximum length of a word in nginx, including quotes.
 	maxWord = 4000
-	// maxPart is how long a part of a header's value is: half of a word,
-	// because every character may need an escape.
+	// maxPart is the maximum length of a part of a header's value: half of a word, because every
+	// character may need an escape.
 	maxPart = maxWord/2 - 1
 )
 
-// newServing returns what the template needs. The API server has validated all
-// of it, so an error here is not expected.
+// newServing returns the parameters of the template. The API server has validated all of them, so an
+// error is not expected.
 func newServing(website *v1beta1.Website) (serving, error) {
 	wanted := website.Spec.Serving
 	s := serving{SinglePage: wanted.Fallback == v1beta1.FallbackSPA, ErrorPrefix: errorPrefix}
@@ -174,8 +175,7 @@ func newServing(website *v1beta1.Website) (serving, error) {
 	return s, q.err
 }
 
-// quoter writes values as nginx reads them and remembers the first that it
-// cannot write.
+// quoter writes values in the syntax of nginx and keeps the first error.
 type quoter struct{ err error }
 
 // quote puts a value in double quotes.
@@ -198,7 +198,7 @@ var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// header passes the name of a header, which nginx takes without quotes.
+// header returns the name of a header, which nginx accepts without quotes.
 func (q *quoter) header(name string) string {
 	if !headerName.MatchString(name) {
 		q.fail(
@@ -210,8 +210,7 @@ func (q *quoter) header(name string) string {
 
 var bareWord = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 
-// bare passes a value that stands within a longer word, where it cannot be
-// quoted on its own.
+// bare returns a value within a longer word, where it cannot be quoted separately.
 func (q *quoter) bare(what, value string) string {
 	if !bareWord.MatchString(value) {
 		q.fail(fmt.Errorf("%s %q contains characters other than letters, digits and \"._/-\": remove them", what, value))
@@ -225,9 +224,9 @@ func (q *quoter) fail(err error) {
 	}
 }
 
-// defaultHeaders are sent unless the Website says otherwise for a path. Pages
-// are kept but asked for again each time, which costs a 304 as long as the
-// commit is the same, and files are taken for what they are called.
+// defaultHeaders are sent unless the Website has another rule for a path. Pages are cached but
+// revalidated each time, which costs a 304 as long as the commit is the same, and files have the type
+// of their extension.
 var defaultHeaders = []v1beta1.ResponseHeader{
 	{Name: cacheControl},
 	{Name: "X-Content-Type-Options", Value: "nosniff"},
@@ -235,8 +234,7 @@ var defaultHeaders = []v1beta1.ResponseHeader{
 
 const (
 	cacheControl = "Cache-Control"
-	// cacheControlDefault is its value without a rule. It is another one for files of
-	// earlier releases.
+	// cacheControlDefault is its value without a rule. Files of earlier releases have another one.
 	cacheControlDefault = "$default_caching"
 )
 
@@ -246,7 +244,7 @@ type headerRule struct {
 	value string
 }
 
-// headers gathers the values of each header. Where several patterns match, the most specific applies.
+// headers collects the values of each header. If several patterns match, the most specific applies.
 func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 	defaults := map[string]string{}
 	var names []string
@@ -286,7 +284,7 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 	return headers
 }
 
-// headerMaps returns a map for each part that the longest value is made of.
+// headerMaps returns a map for each part of the longest value.
 func (q *quoter) headerMaps(name string, header int, rules []headerRule, otherwise string) []headerMap {
 	parts := 1
 	for _, rule := range rules {
@@ -307,13 +305,13 @@ func (q *quoter) headerMaps(name string, header int, rules []headerRule, otherwi
 	return maps
 }
 
-// part is the i-th part of a value, empty beyond its end.
+// part returns the i-th part of a value, empty beyond its end.
 func part(value string, i int) string {
 	start := min(i*maxPart, len(value))
 	return value[start:min(start+maxPart, len(value))]
 }
 
-// pattern is a regular expression of a map for paths.
+// pattern returns the regular expression of a map for paths.
 func (q *quoter) pattern(what string, paths urlpaths.Pattern) string {
 	expression := "~^" + q.literal(what, paths.Path)
 	if !paths.Prefix {

@@ -35,7 +35,7 @@ func testFolder(t *testing.T, folder string) {
 	s.write(commitA, folder+"/errors/missing.html", "not here")
 	s.write(commitA, path.Dir(folder)+"/secret.txt", "secret")
 	s.write(commitA, "README.md", "readme")
-	// A folder that is itself a link could lead anywhere.
+	// A directory that is itself a link could lead anywhere.
 	s.write(commitB, "real/index.html", "real")
 	s.mkdir("releases/" + commitB + "/" + path.Dir(folder))
 	s.link(commitB, folder, "/etc")
@@ -81,7 +81,7 @@ func TestNginxHeaders(t *testing.T) {
 	tests := map[string]string{
 		"/":                   "no-cache",
 		"/assets/v1.0/app.js": "public, max-age=31536000, immutable",
-		// An error is not kept, whatever is said of the files around it.
+		// An error is not cached, despite the rules for the files around it.
 		"/assets/v1.0/missing":  "public, max-age=0, must-revalidate",
 		"/assets/v1x0/app.js":   "no-cache",
 		"/%61ssets/v1.0/app.js": "public, max-age=31536000, immutable",
@@ -97,8 +97,8 @@ func TestNginxHeaders(t *testing.T) {
 	}
 }
 
-// TestNginxTakesTheLargestConfiguration renders as many redirects and headers as
-// the API allows.
+// TestNginxTakesTheLargestConfiguration renders the maximum number of redirects and headers that the
+// API allows.
 func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	var serving v1beta1.WebsiteServing
 	for i := range 2000 {
@@ -109,7 +109,7 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/*", Name: fmt.Sprintf("X-Header-%d", i),
 			Value: strings.Repeat("v", 20)})
 	}
-	// And each of them as long as it may be, with what takes an escape to write.
+	// Each has its maximum length, with characters that need an escape.
 	longest := func(length int) string { return "/" + strings.Repeat(".", length-1) }
 	serving.NotFoundPath = longest(1024)
 	serving.Redirects[0] = v1beta1.Redirect{From: longest(1024), To: longest(2048), StatusCode: 302}
@@ -131,8 +131,8 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	}
 }
 
-// TestValuesThatNginxWouldReadOtherwise must not reach a configuration, even if
-// the API server let them through.
+// TestValuesThatNginxWouldReadOtherwise: such values must not reach a configuration, even if the API
+// server accepted them.
 func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 	tests := map[string]func(*v1beta1.Website){
 		"path with a variable":         withPath("a$document_root"),
@@ -166,7 +166,7 @@ func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 	}
 }
 
-// TestQuotesStayQuotes lets nginx itself judge what has to be escaped.
+// TestQuotesStayQuotes tests with nginx which characters need an escape.
 func TestQuotesStayQuotes(t *testing.T) {
 	for _, value := range []string{`"`, `\`, `\\"`, `'`, `";`, `}`, `# x`, `a"b\`} {
 		s := startNginx(

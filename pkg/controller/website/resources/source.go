@@ -8,7 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Git returns the git repository of a Website, an empty one if its source is of a kind that this version does not know.
+// Git returns the git repository of a Website, or an empty one if this version does not support the
+// kind of its source.
 func Git(website *v1beta1.Website) *v1beta1.GitSource {
 	if git := website.Spec.Source.Git; git != nil {
 		return git
@@ -16,9 +17,8 @@ func Git(website *v1beta1.Website) *v1beta1.GitSource {
 	return &v1beta1.GitSource{}
 }
 
-// gitRef names what is published in full: a short name is ambiguous, since a
-// tag called main would win over the branch. Without a reference it is
-// whatever the remote's HEAD names.
+// gitRef returns the full name of the published ref: a short name is ambiguous, since a tag called
+// main would take precedence over the branch. Without a reference it is the HEAD of the remote.
 func gitRef(ref *v1beta1.GitReference) string {
 	switch {
 	case ref == nil:
@@ -55,8 +55,8 @@ func checkSource(website *v1beta1.Website) error {
 	return checkGitArgument("spec.source.git.ref", gitRef(git.Ref))
 }
 
-// checkGitArgument refuses what git would not read as the repository or ref it
-// is meant as: it takes a leading hyphen for an option, some of which run commands.
+// checkGitArgument rejects an argument that git would not interpret as a repository or ref: it
+// interprets a leading hyphen as an option, and some options run commands.
 func checkGitArgument(what, value string) error {
 	switch {
 	case value == "":

@@ -34,7 +34,7 @@ func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) 
 	return nil, nil
 }
 
-// TestAgentFollowsTheSource has each member of the source that the agent has a flag for.
+// TestAgentFollowsTheSource sets each field of the source with a flag of the agent.
 func TestAgentFollowsTheSource(t *testing.T) {
 	withSource := func(change func(*v1beta1.GitSource)) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) { change(website.Spec.Source.Git) }
@@ -111,7 +111,7 @@ func TestAgentFollowsTheSource(t *testing.T) {
 	}
 }
 
-// TestUnknownSources: a later version of the API has other values, which stand for something else.
+// TestUnknownSources: a later version of the API has other values, with another meaning.
 func TestUnknownSources(t *testing.T) {
 	for name, tweak := range map[string]func(*v1beta1.Website){
 		"no kind of source that is known": func(website *v1beta1.Website) { website.Spec.Source.Git = nil },
@@ -125,7 +125,7 @@ func TestUnknownSources(t *testing.T) {
 	}
 }
 
-// withCredentials has a Website fetch a private repository.
+// withCredentials sets a private repository.
 func withCredentials(repository string, submodules v1beta1.SubmodulePolicy,
 	scope v1beta1.CredentialScope) func(*v1beta1.Website) {
 	return func(site *v1beta1.Website) {
@@ -136,7 +136,7 @@ func withCredentials(repository string, submodules v1beta1.SubmodulePolicy,
 	}
 }
 
-// TestCredentialsReachTheAgentOnly: they are in files, of which nginx has none.
+// TestCredentialsReachTheAgentOnly: they are in files that nginx cannot read.
 func TestCredentialsReachTheAgentOnly(t *testing.T) {
 	tests := map[string]struct {
 		repository string

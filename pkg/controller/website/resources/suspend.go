@@ -12,11 +12,11 @@ func IsSuspended(website *v1beta1.Website) bool {
 	return ptr.Deref(website.Spec.Suspend, false)
 }
 
-// PinOf returns what the agents of a Website are to serve: a commit, requests.PinCurrent, or nothing for the newest
-// one.
+// PinOf returns the commit that the agents of a Website should serve, requests.PinCurrent, or "" for
+// the newest one.
 //
-// website-apiserver pins a Website that is suspended. There is no pin if nothing was published by then: pods that have
-// published something meanwhile keep it.
+// website-apiserver pins a Website that is suspended. There is no pin if nothing was published by
+// then: pods that have published a commit meanwhile keep it.
 func PinOf(website *v1beta1.Website) string {
 	switch pin := website.Spec.PinnedCommit(); {
 	case pin != "" || !IsSuspended(website):

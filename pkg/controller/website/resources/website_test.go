@@ -12,7 +12,7 @@ import (
 var testInstallation = Installation{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2",
 	Agent: "example.com/agent:3"}
 
-// newWebsite returns a valid Website, changed as a test needs it.
+// newWebsite returns a valid Website, changed by tweaks.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", UID: "uid-of-kubia"},
