@@ -87,8 +87,8 @@ func (f *fixture) trimmed(child *corev1.ConfigMap) *cached.ConfigMap {
 	return trimmed
 }
 
-// see updates the store of the informer.
-func (f *fixture) see() {
+// syncStore updates the store of the informer.
+func (f *fixture) syncStore() {
 	f.t.Helper()
 	var visible []any
 	if f.stored != nil {

@@ -57,7 +57,7 @@ func TestGeneration(t *testing.T) {
 					child.Annotations = map[string]string{cached.GenerationAnnotation: test.written}
 				})
 			}
-			f.see()
+			f.syncStore()
 			current.Generation = test.stored
 
 			_, done, p := f.Ensure(t.Context(), website, wanted(website, test.content))

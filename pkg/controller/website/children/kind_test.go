@@ -106,7 +106,7 @@ func TestEnsure(t *testing.T) {
 			if test.given != nil {
 				test.given(f)
 			}
-			f.see()
+			f.syncStore()
 			f.called()
 			before := f.stored
 
@@ -151,7 +151,7 @@ func TestStaleCache(t *testing.T) {
 		return child.ResourceVersion
 	}
 	ensure("a")
-	f.see()
+	f.syncStore()
 	if done := ensure("b"); done != Updated {
 		t.Fatalf("%s, want %s", done, Updated)
 	}
@@ -169,7 +169,7 @@ func TestStaleCache(t *testing.T) {
 
 	// The cache has a newer object, such as one with another status.
 	f.edit(func(*corev1.ConfigMap) {})
-	f.see()
+	f.syncStore()
 	if got := version(); got != f.stored.ResourceVersion {
 		t.Errorf("version %s is found, the cache has %s", got, f.stored.ResourceVersion)
 	}
@@ -203,7 +203,7 @@ func TestLostAnswer(t *testing.T) {
 	if _, _, p := f.Ensure(t.Context(), website, wanted(website, "a")); p != nil {
 		t.Fatal(p)
 	}
-	f.see()
+	f.syncStore()
 	f.answerLost = errors.New("unexpected EOF")
 	if _, done, p := f.Ensure(t.Context(), website, wanted(website, "b")); p == nil || done != Unchanged {
 		t.Fatalf("%s, %v, want a problem", done, p)
@@ -235,7 +235,7 @@ func TestOneNameTwoWebsites(t *testing.T) {
 	if !metav1.IsControlledBy(f.stored, second) {
 		t.Errorf("the child belongs to %v", f.stored.OwnerReferences)
 	}
-	f.see()
+	f.syncStore()
 	if !f.Holds(second, childName) || f.Holds(first, childName) {
 		t.Error("the wrong one holds the child")
 	}
@@ -278,7 +278,7 @@ func TestDelete(t *testing.T) {
 				t.Fatal(p)
 			}
 			test.given(f)
-			f.see()
+			f.syncStore()
 			f.called()
 			done, p := f.Delete(t.Context(), website, childName)
 			if done != test.want || problem.ResultOf(p) != test.wantProblem {
