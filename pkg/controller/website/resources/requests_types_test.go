@@ -245,8 +245,8 @@ var typeRequests = map[string]requestTable{
 			{Extension: "dat", Type: "text/plain; charset=UTF-8"}, {Extension: "txt", Type: "application/x-secret"},
 		}},
 		files: []string{
-			"api/users", "api/photo", "a.dat", "a.txt", "icon.svg", "icon.svgz", "map.kml", "data.toml", "font.ttf", "font.woff2",
-			"film.avi", "LICENSE", ".well-known/nodeinfo",
+			"api/users", "api/photo", "a.dat", "a.txt", "icon.svg", "icon.svgz", "map.kml", "data.toml", "font.ttf",
+			"font.woff2", "film.avi", "LICENSE", ".well-known/nodeinfo",
 		},
 		want: map[string]string{
 			"/api/users | Accept-Encoding: gzip":            "200 | Content-Encoding: gzip | Vary: Accept-Encoding",

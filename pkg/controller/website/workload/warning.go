@@ -13,8 +13,8 @@ var Warnings = map[release.Warning]string{
 		"spec.serving.index: push one, or correct spec.source.path",
 	release.WarningLFSPointers: "files of the repository are in Git LFS, which is not fetched: their pointers are " +
 		"published; commit the files themselves",
-	release.WarningLinks: "symbolic links that lead out of the repository, to hidden files, to themselves or nowhere are " +
-		"not served: commit the files themselves",
+	release.WarningLinks: "symbolic links that lead out of the repository, to hidden files, to themselves or nowhere " +
+		"are not served: commit the files themselves",
 	release.WarningOtherHosts: "files that configure other hosts of pages, such as _headers and netlify.toml, have no " +
 		"effect and are not served: set spec.serving, and remove them",
 	release.WarningSubmodules: "submodules of the published directory are not fetched: set " +
