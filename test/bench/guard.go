@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Range is what a ratio of two measurements of a quick run may be. Ranges are wide, because
+// Range has the bounds of a ratio of two measurements of a quick run. Ranges are wide, because
 // few requests on a busy machine scatter.
 type Range struct {
 	Operation string `json:"operation"`
@@ -70,7 +70,7 @@ func (r *Report) value(operation, metric, name string) float64 {
 	return 0
 }
 
-// ratio returns that of a metric of two targets, or of two sorts of objects; 0 if it was not measured.
+// ratio returns the ratio of a metric of two targets, or of two sorts of objects; 0 if it was not measured.
 func (r *Report) ratio(operation, metric, target, against string) float64 {
 	value, base := r.value(operation, metric, target), r.value(operation, metric, against)
 	if value <= 0 || base <= 0 {
@@ -109,7 +109,7 @@ func (r *Report) Compare(ranges []Range) (worse int) {
 	return worse
 }
 
-// String names what was compared.
+// String names the compared targets.
 func (c Comparison) String() string {
 	if c.Ratio == 0 {
 		return fmt.Sprintf("%s of %q: %s was not measured beside %s", c.Metric, c.Operation, c.Target, c.Against)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// pageSize is that of client-go's pager and of kubectl.
+// pageSize is the page size of client-go's pager and of kubectl.
 const pageSize = 500
 
 // listForm is one way to list objects.
@@ -46,7 +46,7 @@ func listForms(o measure.Options) []listForm {
 }
 
 // firstLists lists objects that were never listed, in each format once. website-apiserver keeps
-// what it has encoded for the lists that follow.
+// the encoded objects for the lists that follow.
 func (r *run) firstLists(ctx context.Context, data string) error {
 	for _, t := range r.environment.targets {
 		if t.data != data || t.client != r.environment.proxied {

@@ -23,14 +23,14 @@ import (
 // object is the content of a manifest.
 type object = map[string]any
 
-// manifest builds the objects of one API. What a Website says is in each of them.
+// manifest builds the objects of one API. Each of them has all settings of a Website.
 type manifest struct {
 	apiVersion, kind string
 	// spec are the members beside metadata, for an object of this name.
 	spec func(name string) object
-	// annotations are those of every object.
+	// annotations are the annotations of every object.
 	annotations object
-	// status is what a controller reports; nil: the API has no status. grown is the padding that is as large, as a
+	// status is the status that a controller reports; nil: the API has no status. grown is padding of that size, as a
 	// merge patch.
 	status, grown object
 	// changed is a change of the spec, as a merge patch and for server-side apply.
@@ -105,7 +105,7 @@ func websiteStatus() object {
 	}
 }
 
-// websiteManifest is that of v1beta1 and of the definition, which differ in the group.
+// websiteManifest is the manifest of v1beta1 and of the definition, which differ in the group.
 func websiteManifest(apiVersion string, example object) manifest {
 	return manifest{
 		apiVersion: apiVersion, kind: "Website", status: websiteStatus(),
@@ -120,7 +120,7 @@ func websiteManifest(apiVersion string, example object) manifest {
 	}
 }
 
-// alphaManifest says in v1alpha1 what the example says: the fields that this version lacks
+// alphaManifest is the example in v1alpha1: the fields that this version lacks
 // are in its annotation.
 func alphaManifest(annotations, example object) manifest {
 	repository, _, _ := unstructured.NestedString(example, "source", "git", "repository")
@@ -136,7 +136,7 @@ func alphaManifest(annotations, example object) manifest {
 	}
 }
 
-// originalExample is what the manifest of the original controller says, as a spec of v1beta1.
+// originalExample is the manifest of the original controller, as a spec of v1beta1.
 func originalExample() object {
 	return object{
 		"replicas": 1,
@@ -193,7 +193,7 @@ func podTemplateManifest(padding padding) (manifest, error) {
 	}, nil
 }
 
-// flunderManifest is that of k8s.io/sample-apiserver, which has a string for all of it.
+// flunderManifest is the manifest of k8s.io/sample-apiserver, which has a string for all settings.
 func flunderManifest(example object, padding padding) (manifest, error) {
 	data, err := json.Marshal(example)
 	return manifest{

@@ -19,7 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// TestDefinitionHasAllFields compares the schema of the definition with that of v1beta1: a
+// TestDefinitionHasAllFields compares the schema of the definition with the schema of v1beta1: a
 // definition with fewer fields would be a faster one.
 func TestDefinitionHasAllFields(t *testing.T) {
 	var crd struct {
@@ -47,7 +47,7 @@ func TestDefinitionHasAllFields(t *testing.T) {
 	}
 }
 
-// fields appends the paths of all fields of a schema except those of metadata, quantities
+// fields appends the paths of all fields of a schema, except fields of metadata, quantities
 // and times.
 func fields(schema *spec.Schema, definitions map[string]common.OpenAPIDefinition, path string, paths *[]string) {
 	if name := schema.Ref.String(); name != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// measure runs one operation and takes what it costs the serving processes. operations is
+// measure runs one operation and takes its cost in the serving processes. operations is
 // the number of them if it is not the number of requests.
 func (e *environment) measure(t *target, run func() ([]measure.Response, int, error)) (sample, error) {
 	received, sent := t.client.Received.Load(), t.client.Sent.Load()
@@ -46,7 +46,7 @@ func concurrently(n, clients int, do func(connection, i int) (measure.Response, 
 	})
 }
 
-// objects measures what is done with single objects, from their creation to their deletion.
+// objects measures the operations on single objects, from their creation to their deletion.
 type objects struct {
 	*run
 	target *target
@@ -88,7 +88,7 @@ func (o *objects) report(ctx context.Context) error {
 }
 
 // each measures one prepared request per object, from all clients. Garbage is collected before, so that none pays
-// for another operation, or for what is prepared.
+// for another operation, or for preparations.
 func (o *objects) each(ctx context.Context, operation string, clients int,
 	prepare func(name string) (measure.Request, error)) error {
 	requests := make([]measure.Request, len(o.names))

@@ -19,7 +19,7 @@ func Quick() measure.Options {
 		Watchers: []int{50}, Events: 40, Targets: []string{}}
 }
 
-// areQuick reports whether the sizes are those of Quick, for which the committed ranges are.
+// areQuick reports whether the sizes are the sizes of Quick, for which the committed ranges are.
 func areQuick(o measure.Options) bool {
 	quick := Quick()
 	quick.Out, quick.Progress = o.Out, o.Progress

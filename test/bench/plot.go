@@ -50,7 +50,7 @@ func kindOf(operation string) string {
 	}
 }
 
-// colours tell what a target is: ours, the definition, built-in, or the sample.
+// colours tell the kinds of targets apart: ours, the definition, built-in, and the sample.
 var colours = measure.Colours{"v1beta1": "#0072b2", "v1alpha1": "#56b4e9", "definition": "#d55e00",
 	"ConfigMap":   "#999999",
 	"PodTemplate": "#999999", "": "#009e73"}

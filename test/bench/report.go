@@ -20,14 +20,14 @@ type Report struct {
 	Comparisons  []Comparison   `json:"comparisons,omitempty"`
 }
 
-// DataSize is what the listed objects take.
+// DataSize is the memory of the listed objects.
 type DataSize struct {
 	Data    string `json:"data"`
 	Objects int    `json:"objects"`
 	// StoredBytes is the mean size of an object in etcd.
 	StoredBytes int64 `json:"storedBytes"`
-	// HeapBytes is what the objects have added to the live heap, by process; ListedHeapBytes is
-	// that after they were listed in each format.
+	// HeapBytes is the growth of the live heap by the objects, by process; ListedHeapBytes is
+	// the growth after they were listed in each format.
 	HeapBytes       map[string]int64 `json:"heapBytes"`
 	ListedHeapBytes map[string]int64 `json:"listedHeapBytes"`
 }

@@ -20,7 +20,7 @@ type run struct {
 	report Report
 }
 
-// Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
+// Run starts a cluster, measures, and stops the cluster. With an error, the report has the results
 // until then.
 func Run(ctx context.Context, options measure.Options) (measure.Report, error) {
 	r := &run{firsts: map[string]sample{}}
@@ -137,7 +137,7 @@ func (r *run) heaps(ctx context.Context) (map[string]int64, error) {
 	return heaps, nil
 }
 
-// added returns what the live heaps have grown by since before.
+// added returns the growth of the live heaps since before.
 func (r *run) added(ctx context.Context, before map[string]int64) (map[string]int64, error) {
 	heaps, err := r.heaps(ctx)
 	for name := range heaps {

@@ -68,7 +68,7 @@ func (t *target) path(namespace, name, subresource string) string {
 	return path
 }
 
-// environment is what a run measures.
+// environment has the targets of a run.
 type environment struct {
 	targets   []*target
 	processes measure.Processes
@@ -89,7 +89,7 @@ type location struct {
 //go:embed website-crd.yaml
 var WebsiteCRD []byte
 
-// originalCRD is that of the original controller.
+// originalCRD is the definition of the original controller.
 //
 //go:embed original-crd.yaml
 var originalCRD []byte

@@ -159,7 +159,7 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	return nil
 }
 
-// resourceVersion returns that of an object.
+// resourceVersion returns the resource version of an object.
 func (t *target) resourceVersion(ctx context.Context, name string) (string, error) {
 	body, err := t.client.Read(ctx, measure.Request{Method: http.MethodGet, Path: t.path(t.namespace, name, ""),
 		Accept: measure.JSON})

@@ -16,9 +16,9 @@ const (
 	earlierShare = 16
 )
 
-// Earlier checks out the matching files of up to count ancestors of the commit of a tree, by first parents. Files of the tree
-// are left out. It calls use with their directory, unless there are none. A server without shallow fetches, or that sends
-// no file by its hash, is not asked.
+// Earlier checks out the matching files of up to count ancestors of the commit of a tree, by first parents. Files of
+// the tree are left out. It calls use with their directory, unless there are none. A server without shallow fetches,
+// or that sends no file by its hash, is not asked.
 func (r *Repository) Earlier(ctx context.Context, tree *Tree, count int, match func(name string) bool,
 	use func(dir string) error) error {
 	if r.full || r.unfiltered {

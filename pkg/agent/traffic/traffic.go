@@ -106,8 +106,8 @@ func (c *Counter) WriteMetrics(w io.Writer) error {
 	}
 	fmt.Fprintf(&text, "# HELP website_http_response_bytes_total Bytes of responses, headers included.\n"+
 		"# TYPE website_http_response_bytes_total counter\nwebsite_http_response_bytes_total %d\n", c.bytes)
-	text.WriteString("# HELP website_http_request_duration_seconds Time from the first byte of a request to the last one " +
-		"of its response.\n# TYPE website_http_request_duration_seconds histogram\n")
+	text.WriteString("# HELP website_http_request_duration_seconds Time from the first byte of a request to the " +
+		"last one of its response.\n# TYPE website_http_request_duration_seconds histogram\n")
 	upTo := uint64(0)
 	for i, bound := range bounds {
 		upTo += c.buckets[i]

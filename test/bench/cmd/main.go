@@ -21,7 +21,7 @@ import (
 
 // benchmark is one part that is measured.
 type benchmark struct {
-	// name is that of the make target.
+	// name is the name of the make target.
 	name string
 	// full and quick are defaults of the options; without the latter, there is no --quick.
 	full, quick measure.Options

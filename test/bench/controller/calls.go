@@ -46,7 +46,7 @@ func (c calls) byWrittenResource() map[string]int {
 	return counts
 }
 
-// since returns what was added.
+// since returns the calls that were added.
 func (c calls) since(before calls) calls {
 	added := calls{}
 	for call, n := range c {
@@ -99,7 +99,7 @@ func (c *callCounter) follow(ctx context.Context) error {
 	defer ticker.Stop()
 	var rest []byte
 	for {
-		// Before the rest is read: what is written until the rotation is in the old file.
+		// Before the rest is read: lines until the rotation are in the old file.
 		named, statErr := os.Stat(c.path)
 		data, err := io.ReadAll(file)
 		if err != nil {
@@ -133,7 +133,7 @@ func (c *callCounter) count(data []byte) []byte {
 		}
 		data = rest
 		for user, counts := range c.counts {
-			// Most lines are those of others, which need not be decoded.
+			// Most lines are of other clients and need not be decoded.
 			if bytes.Contains(line, []byte(user)) {
 				if call, isCall := callOf(line, user); isCall {
 					counts[call]++
@@ -143,8 +143,8 @@ func (c *callCounter) count(data []byte) []byte {
 	}
 }
 
-// callOf decodes a line. It leaves out what a controller does not do for Websites: its lease,
-// discovery, and the authorization of clients that read its metrics.
+// callOf decodes a line. It leaves out requests that are not for Websites: the lease,
+// discovery, and the authorization of clients that read the metrics.
 func callOf(line []byte, user string) (call, bool) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil || event.User.Username != user || event.ObjectRef == nil {

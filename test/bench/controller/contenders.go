@@ -17,7 +17,7 @@ const (
 // contender is one way to get children of Websites.
 type contender struct {
 	name string
-	// apiVersion is that of its Websites. Empty: the client creates the children itself.
+	// apiVersion is the API version of its Websites. Empty: the client creates the children itself.
 	apiVersion string
 	// program is in the directory bin, user whom its requests are from.
 	program, user string
@@ -70,7 +70,7 @@ func scaffoldContender(name string, extra ...string) *contender {
 	}
 }
 
-// path is that of the program.
+// path returns the path of the program.
 func (c *contender) path(repoDir string) string { return filepath.Join(repoDir, "bin", c.program) }
 
 // hasController is false for the bare children.

@@ -10,8 +10,8 @@ import (
 
 const neighbourName = "neighbour"
 
-// createNeighbour creates a Website in a namespace of its own, while others are created in that of the trial. It
-// returns the milliseconds from the request until its Deployment exists, to within pollPeriod.
+// createNeighbour creates a Website in a namespace of its own, while others are created in the namespace of the trial.
+// It returns the milliseconds from the request until its Deployment exists, to within pollPeriod.
 func (t *trial) createNeighbour(ctx context.Context) (float64, error) {
 	begin := time.Now()
 	if err := t.createWebsiteIn(ctx, t.neighbours(), neighbourName); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// newWebsite is the Website of all contenders. Its Service takes no node port, of which a
+// newWebsite is the Website of all contenders. Its Service takes no node port: a
 // cluster has 2,768.
 func newWebsite(namespace, name string, replicas int) *v1beta1.Website {
 	w := &v1beta1.Website{
@@ -32,7 +32,7 @@ func newWebsite(namespace, name string, replicas int) *v1beta1.Website {
 	return w
 }
 
-// manifest is what a user writes of newWebsite: the server sets the defaults.
+// manifest is newWebsite as a user writes it: the server sets the defaults.
 func manifest(apiVersion string, w *v1beta1.Website) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"apiVersion": apiVersion, "kind": resources.Kind,
@@ -63,7 +63,7 @@ func (t *trial) createWebsiteIn(ctx context.Context, namespace, name string) err
 	return err
 }
 
-// createChildren creates what a controller creates for a Website, in the same order.
+// createChildren creates the children that a controller creates for a Website, in the same order.
 func (t *trial) createChildren(ctx context.Context, name string) error {
 	w := newWebsite(t.namespace, name, t.Options.Replicas)
 	installation := resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}

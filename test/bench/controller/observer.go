@@ -25,7 +25,7 @@ import (
 // watchSeconds is longer than any trial, so that no watch has to be begun again.
 const watchSeconds = 6 * 60 * 60
 
-// website is what is read of a Website.
+// website has the fields of a Website that are read.
 type website struct {
 	Metadata struct {
 		Name       string `json:"name"`

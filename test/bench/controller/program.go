@@ -19,7 +19,7 @@ import (
 
 const (
 	startTimeout = 2 * time.Minute
-	// stopTimeout is longer than a controller takes to finish what is in flight.
+	// stopTimeout is longer than a controller takes to finish its requests.
 	stopTimeout = time.Minute
 	// Metrics are read first every pollPeriod, then less often: reading them takes CPU time that is measured. The time
 	// at which a queue has become empty is known to within a twentieth.
@@ -179,7 +179,7 @@ func (p *program) await(ctx context.Context, reconciled int, timeout time.Durati
 	return fmt.Errorf("%s has not reconciled %d Websites after %s: %w", p.contender.program, reconciled, timeout, last)
 }
 
-// memory is what a controller takes, in bytes.
+// memory is the memory of a controller, in bytes.
 type memory struct{ heap, resident int64 }
 
 // memory collects garbage before it reads the heap.

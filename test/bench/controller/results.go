@@ -13,7 +13,7 @@ type Measurement struct {
 	Contender string `json:"contender"`
 	// Changes is the number of created or changed Websites.
 	Changes int `json:"changes,omitempty"`
-	// Seconds is the time until all are Ready, and RoundSeconds that of each round.
+	// Seconds is the time until all are Ready, and RoundSeconds the time of each round.
 	Seconds      float64   `json:"seconds"`
 	RoundSeconds []float64 `json:"roundSeconds"`
 	// ReadyMillis are quantiles over the Websites of all rounds, from the request until Ready,
@@ -27,7 +27,7 @@ type Measurement struct {
 	Writes map[string]float64 `json:"writes,omitempty"`
 	// MostWrites is the number of writes in the round that had most.
 	MostWrites float64 `json:"mostWrites,omitempty"`
-	// CPUSeconds are those of each process.
+	// CPUSeconds are the CPU seconds of each process.
 	CPUSeconds map[string]float64 `json:"cpuSeconds"`
 	// HeapBytes and ResidentBytes are what each created Website adds to the controller.
 	HeapBytes     float64 `json:"heapBytes,omitempty"`
@@ -120,7 +120,7 @@ func asFloats(counts map[string]int) map[string]float64 {
 	return floats
 }
 
-// medians are those of each key; where it is missing, it counts as 0.
+// medians returns the median of each key; a missing key counts as 0.
 func medians(rounds []map[string]float64) map[string]float64 {
 	result := map[string]float64{}
 	for _, round := range rounds {

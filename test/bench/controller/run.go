@@ -20,7 +20,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
+// Run starts a cluster, measures, and stops the cluster. With an error, the report has the results
 // until then.
 func Run(ctx context.Context, options measure.Options) (measure.Report, error) {
 	report := &Report{}

@@ -10,7 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// scenarios measures in the order in which one needs what the other leaves.
+// scenarios measures in an order in which each scenario finds the objects that it needs.
 func (t *trial) scenarios(ctx context.Context) error {
 	if err := t.create(ctx, create, t.Options.Websites); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (t *trial) restart(ctx context.Context) error {
 	})
 }
 
-// memory is that of the controller, if there is one.
+// memory is the memory of the controller, if there is one.
 func (t *trial) memory(ctx context.Context) (memory, error) {
 	if t.program == nil {
 		return memory{}, nil

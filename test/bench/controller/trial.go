@@ -62,7 +62,7 @@ type sample struct {
 	heap, resident float64
 }
 
-// run measures all scenarios and deletes what they have created.
+// run measures all scenarios and deletes the objects that they have created.
 func (t *trial) run(ctx context.Context) (err error) {
 	for _, namespace := range []string{t.namespace, t.neighbours()} {
 		if err := t.client.CreateNamespace(ctx, namespace); err != nil {
@@ -142,7 +142,7 @@ func (t *trial) patience() time.Duration {
 	return startTimeout + time.Duration(t.Options.Websites+t.Options.Flood)*patiencePerWebsite
 }
 
-// usage is what the processes of a trial have used.
+// usage is the CPU and memory that the processes of a trial have used.
 type usage struct {
 	cpu   map[string]time.Duration
 	calls calls
@@ -165,7 +165,7 @@ func (t *trial) usage() (usage, error) {
 // controllerProcess is the name of a controller among the processes.
 const controllerProcess = "controller"
 
-// measure runs one scenario, waits until the controller rests, and records what it took.
+// measure runs one scenario, waits until the controller rests, and records its cost.
 func (t *trial) measure(ctx context.Context, scenario string, run func(*sample) error) error {
 	t.Progress("round %d of %d: %s: %s", t.round+1, t.Options.Rounds, t.contender.name, scenario)
 	before, err := t.usage()

@@ -14,8 +14,8 @@ type Report struct {
 	Stages []Stage `json:"stages"`
 }
 
-// Stage is what was measured with a number of Websites. CPU is that of kube-apiserver,
-// website-apiserver and etcd together.
+// Stage has the results with a number of Websites. CPU is the sum of kube-apiserver,
+// website-apiserver and etcd.
 type Stage struct {
 	Websites int `json:"websites"`
 	// Values are in the same order in each stage.

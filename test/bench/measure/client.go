@@ -85,7 +85,7 @@ type Request struct {
 	Gzip         bool
 }
 
-// Response is what is known of a response whose body was discarded.
+// Response has the size and times of a response whose body was discarded.
 type Response struct {
 	FirstByte, Total time.Duration
 	Bytes            int64

@@ -25,7 +25,7 @@ type Options struct {
 	Replicas int `json:"replicas,omitempty"`
 	// Rounds is the number of times that all targets are measured, each time in another order.
 	Rounds int `json:"rounds,omitempty"`
-	// Requests is the number of requests for each operation, target and round, Lists that of lists for each form.
+	// Requests is the number of requests for each operation, target and round, Lists the number of lists for each form.
 	Requests int `json:"requests,omitempty"`
 	Lists    int `json:"lists,omitempty"`
 	// Clients is the number of concurrent clients.

@@ -29,7 +29,7 @@ const (
 	titleHeight = 34
 )
 
-// SVG draws horizontal bars, each panel to its own scale, which begins at 0. colour is that of
+// SVG draws horizontal bars, each panel to its own scale, which begins at 0. colour returns the color of
 // a label.
 func SVG(title string, panels []Panel, colour func(label string) string) string {
 	height := titleHeight

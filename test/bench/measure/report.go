@@ -13,11 +13,11 @@ import (
 
 // Report is the result of a run. Its numbers are comparable with each other only.
 type Report interface {
-	// Common is what all reports have.
+	// Common is the head of all reports.
 	Common() *Head
-	// Missed names what is to be looked at, such as the goals that are not held.
+	// Missed names results that need attention, such as goals that are not held.
 	Missed() []string
-	// Markdown writes what was measured.
+	// Markdown writes the results.
 	Markdown(w io.Writer)
 	// Plots are SVG files by name.
 	Plots() map[string]string
@@ -32,7 +32,7 @@ type Head struct {
 	Begin   time.Time `json:"begin"`
 	Seconds float64   `json:"seconds"`
 	// LoadBefore and LoadAfter are the load average of the machine. Before the run it is
-	// that of others.
+	// the load of others.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
 	Goals      []Goal  `json:"goals,omitempty"`
@@ -143,7 +143,7 @@ func Markdown(r Report) string {
 	return w.String()
 }
 
-// Colours are those of targets whose names begin with the keys; the longest key counts.
+// Colours are the colors of targets whose names begin with the keys; the longest key counts.
 type Colours map[string]string
 
 // Of returns the colour of a target.

@@ -20,7 +20,7 @@ type Run struct {
 }
 
 // Start starts a cluster, has do measure, stops the cluster, and notes in the head of the report what it has in common
-// with others. With an error, the report has what was measured until then, which is nothing if Begin is zero.
+// with others. With an error, the report has the results until then, and none if Begin is zero.
 func Start(ctx context.Context, head *Head, options Options, cluster devcluster.Options,
 	do func(context.Context, *Run) error) (err error) {
 	r := &Run{Options: options, begin: time.Now()}
@@ -59,8 +59,8 @@ func (r *Run) Processes(names ...string) Processes {
 	return processes
 }
 
-// Order is the order of n targets in a round. Every second round has that of the one before,
-// reversed, so that no target always precedes the same other one; each pair of rounds is rotated.
+// Order is the order of n targets in a round. Every second round has the reversed order of the one before,
+// so that no target always precedes the same other one; each pair of rounds is rotated.
 func Order(n, round, rounds int) []int {
 	pairs := (rounds + 1) / 2
 	indexes := make([]int, n)

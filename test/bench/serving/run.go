@@ -1,7 +1,7 @@
 // Package serving measures how many requests per second a pod of a Website answers, beside an
 // nginx with a configuration as in its documentation: same image, same files, same limits,
 // same format of the access log, on one real node. "make bench-serving" runs it; docs/performance.md
-// explains what it measures.
+// explains the measurements.
 package serving
 
 import (
@@ -23,7 +23,7 @@ func Defaults() measure.Options {
 	return measure.Options{Rounds: 5, Duration: 10 * time.Second, Clients: 32}
 }
 
-// Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
+// Run starts a cluster, measures, and stops the cluster. With an error, the report has the results
 // until then.
 func Run(ctx context.Context, options measure.Options) (measure.Report, error) {
 	report := &Report{}
@@ -117,7 +117,7 @@ func repeat(ctx context.Context, report *Report, s server, r request) error {
 	return nil
 }
 
-// validators are what a browser sends to have an answer confirmed.
+// validators are the headers with which a browser has a response confirmed.
 func validators(ctx context.Context, url string) (http.Header, error) {
 	answer, err := do(ctx, url, nil)
 	if err != nil {

@@ -87,7 +87,7 @@ func awaitPage(ctx context.Context, url string) error {
 // compressed file beside it, and 8 MiB that do not compress.
 func writeContent(dir string) error {
 	var rules strings.Builder
-	// The same ones in each run, and as different as those of a page are: to a sixth of it when compressed.
+	// The same rules in each run, as different as the rules of a page: compression leaves a sixth.
 	numbers := mathrand.New(mathrand.NewPCG(1, 1))
 	for i := range 512 {
 		fmt.Fprintf(&rules, ".card-%d { margin: %dpx auto; padding: %drem %drem; color: #%06x }\n", i, numbers.IntN(40),

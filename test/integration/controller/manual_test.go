@@ -17,7 +17,8 @@ import (
 
 // elsewhere are commands that need an installation in pods, a real node or another program: the tests of
 // installations run those of the store.
-var elsewhere = regexp.MustCompile(`kubectl (exec|logs|port-forward|debug|wait pvc|patch pvc|delete statefulset)|curl|helm`)
+var elsewhere = regexp.MustCompile(
+	`kubectl (exec|logs|port-forward|debug|wait pvc|patch pvc|delete statefulset)|curl|helm`)
 
 // TestManual runs the commands of the pages for operators that need the API alone, as a user would type them.
 func TestManual(t *testing.T) {
