@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// TestShortBodies: the options of a deletion have short bodies; those of git servers may be anything.
+// TestShortBodies: the options of a deletion have short bodies, and webhooks of git servers any.
 func TestShortBodies(t *testing.T) {
 	const yaml = "application/yaml"
 	options := "kind: DeleteOptions\napiVersion: v1\n"

@@ -19,7 +19,7 @@ const (
 	// decay is the time constant with which used budget becomes free, the time for
 	// which the watch cache keeps events.
 	decay = 75 * time.Second
-	// negligibleBytes is what a namespace is no longer kept for.
+	// negligibleBytes is the use below which a namespace is forgotten.
 	negligibleBytes = 1 << 10
 )
 

@@ -1,10 +1,10 @@
-// Package bodies bounds what a write takes, in time and memory, by its body: how long that is, what it contains, and
-// how many bytes of large Websites are processed and kept at once. Nothing else in an API server does: priority and
-// fairness counts requests and exempts administrators, and decoders, admission, patches and server-side apply take
-// time with the square of the number of items.
+// Package bodies bounds the time and memory of a write by its body: its length, its content, and the number of bytes of
+// large Websites that are processed and kept at once. Nothing else in an API server does: priority and fairness counts
+// requests and exempts administrators, and decoders, admission, patches and server-side apply take time with the square
+// of the number of items.
 //
-// A body that is checked here takes less than a second of CPU and less than 64 MiB. No Website has one that is
-// rejected: the limits are far beyond what a Website may have.
+// A body that is checked here takes less than a second of CPU and less than 64 MiB. No body of a valid
+// Website is rejected: the limits are far above the limits of a Website.
 package bodies
 
 import (
@@ -21,8 +21,8 @@ import (
 const (
 	// largestWebsite is the size of the largest Website that may be stored.
 	largestWebsite = validation.MaxBytes + validation.MaxStatusBytes
-	// MaxBytes is the length of a body: JSON is longer than what is stored, and both an annotation of "kubectl apply"
-	// and that of v1alpha1 have JSON as text.
+	// MaxBytes is the length of a body: JSON is longer than the stored form, and the annotations of "kubectl apply"
+	// and of v1alpha1 have JSON as text.
 	MaxBytes = 2 * largestWebsite
 	// MaxCopyBytes is how much the copy operations of a JSON patch may copy, all together. A patch makes a Website
 	// larger by no more than its own length and this.

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// abandonedTurn is how long a write counts as processed after its context has ended, as that of a client that has
-	// gone away: the handlers of API servers then respond, while a goroutine still applies the patch.
+	// abandonedTurn is how long a write counts as processed after its context has ended, such as after its client
+	// has gone away: the handlers of API servers then respond, while a goroutine still applies the patch.
 	abandonedTurn = time.Second
 	// defaultPatience is how long a write waits for others before it is rejected. It also slows down clients that
 	// retry at once. pollInterval is the time between two attempts.
@@ -79,8 +79,8 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 	})
 }
 
-// enter returns the request, and what to call at its end, any number of times. It returns an error for the client if
-// the request is rejected.
+// enter returns the request, and a function to call at its end, any number of times. It returns an error for the client
+// if the request is rejected.
 func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Request, func(), error) {
 	switch {
 	case info.Subresource == "sync":
@@ -118,8 +118,8 @@ func (l *Limiter) sizeOf(r *http.Request, info *request.RequestInfo) int64 {
 	return min(size, largestWebsite)
 }
 
-// admit reads the body of a large write, waits for its turn, and returns what to call at its end. It returns an error
-// for the client if the write is rejected. The budget bounds the bodies that are being read, and the turn begins after
+// admit reads the body of a large write, waits for its turn, and returns a function to call at its end. It returns an
+// error for the client if the write is rejected. The budget bounds the bodies that are being read, and the turn begins after
 // that: a client that sends slowly holds up no other namespace.
 func (l *Limiter) admit(r *http.Request, namespace string, size int64) (*http.Request, func(), error) {
 	ctx := r.Context()
@@ -185,7 +185,7 @@ func withBody(r *http.Request, limit int) (*http.Request, []byte, error) {
 	return read, body, nil
 }
 
-// formatOf returns how the body is decoded. That of server-side apply is YAML. The handlers of patches ignore the
+// formatOf returns the format of the body. Server-side apply sends YAML. The handlers of patches ignore the
 // parameters of the type, also those that cannot be parsed.
 func formatOf(r *http.Request) format {
 	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -206,7 +206,7 @@ func newRejection(where string, retryAfter time.Duration) error {
 		"too many writes of Websites above %d KiB %s: retry in %d seconds", minBytes>>10, where, seconds), seconds)
 }
 
-// releasingWriter releases what a write takes when its response begins: a client that does not read it would keep
+// releasingWriter releases the turn of a write when its response begins: a client that does not read it would keep
 // all others waiting.
 type releasingWriter struct {
 	http.ResponseWriter

@@ -194,7 +194,7 @@ func TestSlowReader(t *testing.T) {
 	requireReleased(t, l)
 }
 
-// stuckWriter is that of a client that does not read.
+// stuckWriter writes to a client that does not read.
 type stuckWriter struct {
 	*httptest.ResponseRecorder
 	responds, ended chan struct{}

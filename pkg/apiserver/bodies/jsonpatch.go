@@ -51,8 +51,8 @@ func checkJSONPatch(patch []byte) error {
 	return nil
 }
 
-// segments returns those of a JSON pointer (RFC 6901). The library ignores what is in front of the first slash. None
-// of the members that are checked has escaped characters.
+// segments returns the segments of a JSON pointer (RFC 6901). The library ignores text in front of the first slash.
+// None of the members that are checked has escaped characters.
 func segments(pointer string) []string { return strings.Split(pointer, "/")[1:] }
 
 // checkAt checks a value as a part of the object that a path leads to.

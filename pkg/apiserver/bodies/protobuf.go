@@ -23,7 +23,7 @@ var protobufMagic = []byte("k8s\x00")
 
 // message follows a Website as protobuf by its type.
 type message struct {
-	// document counts what is in the message, and in managed fields, which are JSON.
+	// document counts the items of the message, and of managed fields, which are JSON.
 	document
 	// compared are the numbers of items of the lists of the metadata whose items are compared. The decoder merges
 	// metadata that is repeated.

@@ -76,7 +76,7 @@ func TestDryRunReachesSubresources(t *testing.T) {
 	}
 }
 
-// asked is admission that notes what it was asked.
+// asked is admission that notes its requests.
 type asked struct {
 	dryRuns []bool
 }

@@ -1,4 +1,4 @@
-// Package connects adds to the handler chain what the library lacks for subresources: dry runs and
+// Package connects adds to the handler chain two features of subresources that the library lacks: dry runs and
 // requests that wait for sync, which connects, and strict bodies for rollback.
 package connects
 

@@ -22,7 +22,7 @@ func waits(r *http.Request, info *request.RequestInfo) bool {
 	if !connecting(info) || r.Method != http.MethodPost {
 		return false
 	}
-	// Whoever does not wait, or is refused, has the limits of ordinary requests.
+	// A request that does not wait, or is refused, has the limits of ordinary requests.
 	query := r.URL.Query()
 	seconds, err := strconv.ParseInt(query.Get("timeoutSeconds"), 10, 64)
 	return err == nil && seconds > 0 && storage.IsTimeout(seconds) && !query.Has(dryRun)

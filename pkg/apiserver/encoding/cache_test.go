@@ -9,7 +9,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// formats are those of tests.
+// formats are the formats of the tests.
 var formats = []format{{versions[0], "application/json"}, {versions[1], "application/json"},
 	{versions[0], "application/vnd.kubernetes.protobuf"}}
 
@@ -115,7 +115,7 @@ func TestCacheReplacesFormerVersions(t *testing.T) {
 	}
 }
 
-// TestCacheForgets: entries that no list uses are removed, as those of deleted Websites.
+// TestCacheForgets: entries that no list uses are removed, such as entries of deleted Websites.
 func TestCacheForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCache(maxCached)

@@ -51,7 +51,7 @@ func encoderFor(t testing.TB, codecs runtime.NegotiatedSerializer, mediaType str
 	return codecs.EncoderForVersion(info.Serializer, version)
 }
 
-// fieldSets are sets of fields, usual and unusual ones, and what cannot be encoded.
+// fieldSets are sets of fields: usual and unusual ones, and some that cannot be encoded.
 var fieldSets = []string{
 	``, `{}`, `{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:replicas":{}}}`,
 	`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{}}}}}`,
@@ -97,7 +97,7 @@ func fuzzed(filler *randfill.Filler, random *rand.Rand) website.Website {
 	return w
 }
 
-// outcome is what an encoder makes of an object.
+// outcome is the encoding of an object, or the error.
 type outcome struct{ written, err string }
 
 func encoded(encoder runtime.Encoder, object runtime.Object) outcome {
@@ -178,7 +178,7 @@ func heapInUse() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestLargeListIsNotInMemory: what the cache does not keep is encoded object by object.
+// TestLargeListIsNotInMemory: objects that the cache does not keep are encoded one by one.
 func TestLargeListIsNotInMemory(t *testing.T) {
 	stock, _ := newSerializers(t)
 	const objects, size = 256, 256 << 10

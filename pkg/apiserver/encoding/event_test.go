@@ -43,7 +43,7 @@ func TestSameEvents(t *testing.T) {
 	}
 }
 
-// TestUnknownObjectOfEvent: only what an encoder has written is sent as it is.
+// TestUnknownObjectOfEvent: only the output of an encoder is sent as it is.
 func TestUnknownObjectOfEvent(t *testing.T) {
 	stock, ours := newSerializers(t)
 	for _, raw := range []string{"", "null", "{}", `{ "a": 1 }`, "{}\n ", "[]\n", "{"} {

@@ -55,7 +55,7 @@ func TestIsEncoded(t *testing.T) {
 	}
 }
 
-// FuzzIsEncoded compares with encoding/json, which must not change what is encoded.
+// FuzzIsEncoded compares with encoding/json, which must not change the result.
 func FuzzIsEncoded(f *testing.F) {
 	for _, raw := range fieldSets {
 		f.Add([]byte(raw))

@@ -60,7 +60,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkManagers measures the first list of a Website with many field managers, of which clients may write
+// BenchmarkManagers measures the first list of a Website with many field managers. Clients may write
 // thousands: each takes the same time, however many there are.
 func BenchmarkManagers(b *testing.B) {
 	stock, _ := newSerializers(b)

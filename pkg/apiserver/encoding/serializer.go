@@ -37,7 +37,7 @@ func NewNegotiatedSerializer(codecs runtime.NegotiatedSerializer) runtime.Negoti
 	return n
 }
 
-// SupportedMediaTypes returns those of the serializer underneath.
+// SupportedMediaTypes returns the media types of the serializer underneath.
 func (n *negotiated) SupportedMediaTypes() []runtime.SerializerInfo { return n.infos }
 
 // EncoderForVersion returns an encoder that also converts.

@@ -14,7 +14,7 @@ import (
 // maxYAML is the size of the largest object, as JSON, that is sent as other YAML.
 const maxYAML = 64 << 10
 
-// yamlSerializer encodes what is large as JSON, which is YAML as well: the serializer underneath makes YAML of
+// yamlSerializer encodes large objects as JSON, which is YAML as well: the serializer underneath makes YAML of
 // parsed JSON, which takes a hundred times its size in memory.
 type yamlSerializer struct {
 	runtime.Serializer

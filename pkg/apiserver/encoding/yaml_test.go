@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestYAML: what is large is JSON, and what is small is what the serializer underneath makes of it.
+// TestYAML: large objects are JSON, and small ones are encoded by the serializer underneath.
 func TestYAML(t *testing.T) {
 	stock, ours := newSerializers(t)
 	for name, annotation := range map[string]string{"small": "x", "large": strings.Repeat("x", maxYAML)} {

@@ -18,8 +18,8 @@ func NewClient(config storagebackend.TransportConfig, endpoints ...string) (*cli
 // RecordKey is the key of the Record in a store with this prefix.
 func RecordKey(prefix string) string { return keys{prefix}.record() }
 
-// WebsitesPrefix is what the keys of all Websites in a store with this prefix begin
-// with.
+// WebsitesPrefix is the common prefix of the keys of all Websites in a store with this
+// prefix.
 func WebsitesPrefix(prefix string) string { return keys{prefix}.websites() }
 
 // DecodeRecord returns the record that is encoded in the value of RecordKey.

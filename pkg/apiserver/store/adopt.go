@@ -12,8 +12,8 @@ import (
 
 // adopt takes a store for the right one of a cluster that has no record of any, if
 // no object of the cluster would lose its owner. It returns false when another
-// server has written a record meanwhile, or when it has written that of the store,
-// which is then to be verified as any other.
+// server has written a record meanwhile, or when it has written the record of the store,
+// which is then verified as any other.
 func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *Closed, error) {
 	owned, err := g.config.Owned(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ type boundedKV struct {
 	guard *Guard
 }
 
-// operation is what a request does.
+// operation is the kind of a request.
 type operation bool
 
 const (
@@ -30,7 +30,7 @@ const (
 	writeOperation operation = true
 )
 
-// operationOf returns what an operation of etcd's client does.
+// operationOf returns the kind of an operation of etcd's client.
 func operationOf(op clientv3.Op) operation { return operation(!op.IsGet()) }
 
 // bound returns a context for a request, and a function for its end, which returns
@@ -75,7 +75,7 @@ func (k boundedKV) bound(parent context.Context, timeout time.Duration, does ope
 	}
 }
 
-// timeoutOf returns that of an operation, 0 if it is about many objects.
+// timeoutOf returns the time limit of an operation, 0 if it is about many objects.
 func timeoutOf(op clientv3.Op) time.Duration {
 	if len(op.RangeBytes()) > 0 && !op.IsCountOnly() {
 		return 0

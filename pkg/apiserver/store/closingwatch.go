@@ -9,8 +9,8 @@ import (
 
 // watchSource is the storage from which the watch cache is filled. Its watches end when the
 // server closes, and none begins while it is closed, so that the cache is not ready until it
-// has listed the store with which the server opens. It would otherwise answer from what it
-// has, which may be undone, until etcd's client has resumed the watch.
+// has listed the store with which the server opens. It would otherwise answer from its
+// content, which may be undone, until etcd's client has resumed the watch.
 type watchSource struct {
 	storage.Interface
 	guard *Guard

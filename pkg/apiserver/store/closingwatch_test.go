@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// watchable is a storage whose watches end with their context, as those of etcd do.
+// watchable is a storage whose watches end with their context, as watches of etcd do.
 type watchable struct{ storage.Interface }
 
 func (watchable) Watch(ctx context.Context, _ string, _ storage.ListOptions) (watch.Interface, error) {

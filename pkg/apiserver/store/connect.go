@@ -110,7 +110,7 @@ func (d dialer) endpoint(address string) string {
 	return address
 }
 
-// configuration is that of a client with these options.
+// configuration returns the configuration of a client with these options.
 func (d dialer) configuration(endpoints []string, options ...grpc.DialOption) clientv3.Config {
 	return clientv3.Config{
 		Endpoints:            endpoints,

@@ -26,8 +26,8 @@ func (atRevision) Watch(context.Context, string, storage.ListOptions) (watch.Int
 	return watch.NewFake(), nil
 }
 
-// TestWatchFromTheFuture watches a store at revision 100, of which this server has seen
-// revision 50.
+// TestWatchFromTheFuture watches a store at revision 100, while this server has seen
+// revision 50 of it.
 func TestWatchFromTheFuture(t *testing.T) {
 	unreachable := errors.New("etcd is unreachable")
 	tests := map[string]struct {

@@ -71,8 +71,8 @@ type Guard struct {
 	opening atomic.Pointer[opening]
 	// reach is whether the store answers.
 	reach reachability
-	// clusterID is that of the etcd cluster that was verified last, revision the
-	// highest that a linearizable response came with since.
+	// clusterID is the ID of the etcd cluster that was verified last, revision the
+	// highest revision of a linearizable response since.
 	clusterID atomic.Uint64
 	revision  atomic.Int64
 
@@ -173,7 +173,7 @@ func (g *Guard) verifyEndpoint(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// verified notes what the responses of the right store look like.
+// verified notes the cluster ID and revision of the right store.
 func (g *Guard) verified(c content) {
 	g.revision.Store(c.revision)
 	g.clusterID.Store(c.clusterID)
@@ -192,7 +192,7 @@ func (g *Guard) setLastNonce(nonce string) {
 	g.nonce = nonce
 }
 
-// verify compares what the store and the host cluster hold. It returns an error
+// verify compares the records of the store and the host cluster. It returns an error
 // when the store is unreachable: its identity is unknown then.
 func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint string) (content, *Closed, error) {
 	// An endpoint that hangs must not hold up the others.

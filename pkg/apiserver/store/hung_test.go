@@ -10,7 +10,7 @@ import (
 )
 
 // relay stands for the network in front of a member, or for the member itself when it
-// hangs: what is sent to it is received, and nothing comes back.
+// hangs: it receives requests, and sends nothing.
 type relay struct {
 	mu     sync.Mutex
 	frozen bool

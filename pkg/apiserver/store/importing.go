@@ -20,7 +20,7 @@ func (k keys) copied() string {
 	return path.Join("/", k.prefix, "website-apiserver", "copy")
 }
 
-// CopySource returns what the Websites of the store are copies of, empty if they are none.
+// CopySource returns the source of the Websites of the store, empty if they are no copies.
 func CopySource(ctx context.Context, client *clientv3.Client, prefix string) (string, error) {
 	response, err := client.Get(ctx, keys{prefix}.copied())
 	if err != nil {

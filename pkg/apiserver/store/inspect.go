@@ -23,7 +23,7 @@ type Report struct {
 	Websites int
 	// Owned is how many objects of the host cluster are owned by a Website.
 	Owned int
-	// Unknown are those of them whose owner the store does not have. The garbage
+	// Unknown are the owned objects without an owner in the store. The garbage
 	// collector deletes them once the server is open.
 	Unknown []OwnedObject
 	// Incomplete describes an import into the store that was not completed; empty if
@@ -118,8 +118,8 @@ var errChanged = errors.New("another server has recorded meanwhile: run the comm
 
 // Accept records the store in the host cluster, whatever store was recorded there
 // before, so that servers open within a second. Objects whose owner is not
-// in it are deleted by the garbage collector from then on. It returns what it
-// found before, and an error when something was written meanwhile, or when an import
+// in it are deleted by the garbage collector from then on. It returns the former
+// state, and an error when something was written meanwhile, or when an import
 // into the store was not completed, unless withIncompleteImport is set. It changes nothing if the store is the
 // recorded one: servers are open with it, and would close until a new record is complete.
 func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Report, error) {
@@ -193,7 +193,7 @@ func notRecorded(ctx context.Context, config Config, m member, record Record, fo
 	return errors.Join(failure, err)
 }
 
-// rejected reports whether the host cluster has certainly not written what it was sent.
+// rejected reports whether the host cluster has certainly not made the write.
 func rejected(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500

@@ -158,7 +158,7 @@ func TestAcceptNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAcceptAFullStore says what to do, and succeeds once that was done.
+// TestAcceptAFullStore: the error has a remedy, and Accept succeeds after it.
 func TestAcceptAFullStore(t *testing.T) {
 	const quota = 16 << 20
 	host, _, _ := newStores(t, 0)

@@ -20,7 +20,7 @@ type proxy struct {
 	etcdserverpb.UnimplementedWatchServer
 
 	behind atomic.Pointer[clientv3.Client]
-	// clusterID replaces that of the etcds behind, which all call themselves the
+	// clusterID replaces the ID of the etcds behind, which all have the
 	// same; 0 leaves it.
 	clusterID atomic.Uint64
 }

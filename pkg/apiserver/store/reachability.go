@@ -32,7 +32,7 @@ type reachability struct {
 	answering atomic.Pointer[opening]
 	// answers counts the answers of etcd.
 	answers atomic.Int64
-	// client is that of the probes, nil while there are none.
+	// client is the client of the probes, nil while there are none.
 	client atomic.Pointer[clientv3.Client]
 }
 

@@ -119,7 +119,7 @@ func (f *freezer) connections() int {
 	return f.accepted
 }
 
-// outages are what a Guard reports.
+// outages are the outages that a Guard reports.
 type outages chan *Outage
 
 func (o outages) next(t *testing.T) *Outage {
@@ -246,7 +246,7 @@ func TestHangingEtcd(t *testing.T) {
 	for range 2 {
 		proxy.set(true)
 		each(t, func(t *testing.T, err error, took time.Duration) {
-			// Twice of what is promised, for slow machines.
+			// Twice the promised time, for slow machines.
 			if !unavailable(g, err) || took > 6*time.Second {
 				t.Errorf("while etcd hangs: %v after %s, want 503 within 3s", err, took)
 			}

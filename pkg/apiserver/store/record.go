@@ -34,10 +34,10 @@ type Record struct {
 	RecordedAt time.Time `json:"recordedAt,omitzero"`
 }
 
-// HostRecord is what the host cluster holds about the store that it was served
+// HostRecord is the record, in the host cluster, of the store that it was served
 // from last.
 type HostRecord struct {
-	// Identity is that of the store.
+	// Identity is the identity of the store.
 	Identity string
 	// Nonces are those that the store may hold: its last one, and while that is
 	// being replaced, the next one before it.
@@ -61,7 +61,7 @@ func newIdentity() string { return string(uuid.NewUUID()) }
 
 func newNonce() string { return string(uuid.NewUUID()) }
 
-// recordTime returns the current time, or one after that of the former records if a clock was ahead.
+// recordTime returns the current time, or one after the time of the former records if a clock was ahead.
 func recordTime(former ...time.Time) time.Time {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	for _, at := range former {
@@ -78,12 +78,12 @@ type keys struct{ prefix string }
 // record is the key of the Record.
 func (k keys) record() string { return path.Join("/", k.prefix, "website-apiserver", "store") }
 
-// websites is what the keys of all Websites begin with.
+// websites is the common prefix of the keys of all Websites.
 func (k keys) websites() string {
 	return path.Join("/", k.prefix, website.GroupName, "websites") + "/"
 }
 
-// content is what a store was seen to hold.
+// content is the state of a store at the last read.
 type content struct {
 	// record is nil in a store that was never served by a server that writes one.
 	record *Record
@@ -97,7 +97,7 @@ type content struct {
 	revision  int64
 }
 
-// read returns what the store behind kv holds. It reads linearizably: a member
+// read returns the content of the store behind kv. It reads linearizably: a member
 // that lags behind its cluster does not answer.
 func (k keys) read(ctx context.Context, kv etcdserverpb.KVClient) (content, error) {
 	response, err := kv.Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(k.record())})
@@ -186,9 +186,9 @@ func (k keys) revert(ctx context.Context, client *clientv3.Client, r Record, for
 	return nil
 }
 
-// history is what was done to a store since its record was written.
+// history has the changes of a store since its record was written.
 type history struct {
-	// nonce is that of the record; empty if there is none.
+	// nonce is the nonce of the record; empty if there is none.
 	nonce string
 	// changed reports whether anything but the record and the compactor's key was
 	// written.
@@ -197,7 +197,7 @@ type history struct {
 	compactions int64
 }
 
-// since returns what was done since the record was written. Every write raises the
+// since returns the changes since the record was written. Every write raises the
 // revision of a store by one.
 func (k keys) since(ctx context.Context, client *clientv3.Client) (history, error) {
 	response, err := client.Txn(ctx).Then(clientv3.OpGet(k.record()), clientv3.OpGet(compactRevisionKey)).Commit()

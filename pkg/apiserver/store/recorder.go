@@ -76,7 +76,7 @@ func (g *Guard) Run(ctx context.Context, clock clock.Clock) {
 type recorder struct {
 	guard  *Guard
 	client *clientv3.Client
-	// untidy is set while the host's record may name a nonce besides that of the
+	// untidy is set while the host's record may name a nonce besides the nonce of the
 	// store.
 	untidy bool
 	// idle counts the times in a row that nothing was written.

@@ -134,7 +134,7 @@ func TestRecordCrashes(t *testing.T) {
 
 				next := newRecorder(t, endpoint, host)
 				mustRecord(t, next)
-				// What a crash leaves may take a second record.
+				// The state after a crash may take a second record.
 				next.untidy = true
 				mustRecord(t, next)
 				current = mustStored(t, r.client)
@@ -229,7 +229,7 @@ func TestAnotherClusterTakesTheStore(t *testing.T) {
 	}
 }
 
-// TestReplacedStoreOfSeveralMembers replaces the store behind two endpoints, of which one
+// TestReplacedStoreOfSeveralMembers replaces the store behind two endpoints. One of them
 // does not answer: the server must close, although the last answer of that one was right.
 func TestReplacedStoreOfSeveralMembers(t *testing.T) {
 	host, endpoint := &configMaps{}, newEtcd(t)

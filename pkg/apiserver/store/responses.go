@@ -27,7 +27,7 @@ type headed interface {
 }
 
 // linearizable reports whether the revision of the response cannot be lower than
-// that of one that was answered before the request was sent.
+// the revision of a response that came before the request was sent.
 func linearizable(method string, request any) bool {
 	if r, ok := request.(*etcdserverpb.RangeRequest); ok {
 		return !r.Serializable
@@ -100,7 +100,7 @@ type guardedStream struct {
 	grpc.ClientStream
 	guard *Guard
 	cc    *grpc.ClientConn
-	// revision is the highest that a message of this stream came with, or what it was when a range was requested.
+	// revision is the highest revision of a message of this stream, or the revision at the request of a range.
 	// Others may be ahead of a watch, which can be served by a member that lags.
 	revision int64
 	// ordered is set for ranges that are linearizable.
@@ -136,7 +136,7 @@ func (s *guardedStream) RecvMsg(message any) error {
 		}
 		return resumable(err)
 	}
-	// That of a streamed range is inside.
+	// A streamed range has its header inside.
 	if streamed, ok := message.(*etcdserverpb.RangeStreamResponse); ok {
 		message = streamed.GetRangeResponse()
 	}

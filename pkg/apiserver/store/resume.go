@@ -30,7 +30,7 @@ func (s *guardedStream) refuseResumption(request *etcdserverpb.WatchRequest) {
 	}
 }
 
-// refuse ends the stream with an error: etcd's client ignores those of requests.
+// refuse ends the stream with an error: etcd's client ignores errors of requests.
 func (s *guardedStream) refuse(err error) {
 	s.refused.CompareAndSwap(nil, &err)
 	s.cancel()

@@ -21,7 +21,7 @@ func TestResumedWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	resumed := client.Watch(t.Context(), "key", clientv3.WithRev(got.Header.Revision+1))
-	// Another replica's, of which this one has seen no response.
+	// Another replica's: this one has seen no response of it.
 	unguarded, err := NewClient(g.config.Etcd.Transport, endpoint)
 	if err != nil {
 		t.Fatal(err)

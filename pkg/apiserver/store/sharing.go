@@ -37,7 +37,7 @@ func newSharingCodec(codec runtime.Codec) sharingCodec {
 	return sharingCodec{codec, lru.New(sharedParts), lru.New(sharedParts), maphash.MakeSeed()}
 }
 
-// Decode is that of the codec underneath.
+// Decode calls the codec underneath.
 func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object,
 	*schema.GroupVersionKind, error) {
 	object, kind, err := c.Codec.Decode(data, defaults, into)

@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestSharingCodec: what is decoded is what was encoded, and equal parts of it are the same memory.
+// TestSharingCodec: decoded objects equal the encoded ones, and equal parts of them are the same memory.
 func TestSharingCodec(t *testing.T) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)

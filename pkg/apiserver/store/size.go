@@ -33,5 +33,5 @@ func (s size) Monitor(ctx context.Context) (etcdmetrics.StorageMetrics, error) {
 	return etcdmetrics.StorageMetrics{Size: status.DbSize}, nil
 }
 
-// Close does nothing: the client is that of the probes.
+// Close does nothing: the client belongs to the probes.
 func (size) Close() error { return nil }

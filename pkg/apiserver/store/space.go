@@ -12,7 +12,7 @@ import (
 // messageFull is for a store that has reached the quota of its etcd.
 const messageFull = "the store is full: delete Websites, or raise the quota of etcd"
 
-// ExplainNoSpace adds to the error of a full etcd what a command advises to do about it.
+// ExplainNoSpace adds to the error of a full etcd the remedy that a command advises.
 func ExplainNoSpace(err error) error {
 	if !errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
 		return err

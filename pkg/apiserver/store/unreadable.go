@@ -21,7 +21,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// remedy is what to do about a Website that cannot be read.
+// remedy is the advice for a Website that cannot be read.
 const remedy = "restore its value or the encryption key, or delete it with " +
 	"ignoreStoreReadErrorWithClusterBreakingPotential"
 
@@ -29,12 +29,12 @@ const remedy = "restore its value or the encryption key, or delete it with " +
 // finds them again.
 const unreadableLogInterval = time.Minute
 
-// readError is that of a value in etcd that cannot be decrypted or decoded.
+// readError is the error of a value in etcd that cannot be decrypted or decoded.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
 
-// markingDecoder marks errors as those of a value. The library's own mark cannot be
+// markingDecoder marks errors as errors of a value. The library's own mark cannot be
 // recognized outside of its package.
 type markingDecoder struct{ etcd3.Decoder }
 
@@ -85,7 +85,7 @@ func (l *unreadableLog) log(message string) {
 }
 
 // unreadable returns the error for clients if err is about Websites that cannot be
-// read, which it names; nil otherwise. key is that of the request.
+// read, which it names; nil otherwise. key is the key of the request.
 func (l *unreadableLog) unreadable(key string, err error) *apierrors.StatusError {
 	var causes []metav1.StatusCause
 	var read *readError
@@ -96,7 +96,7 @@ func (l *unreadableLog) unreadable(key string, err error) *apierrors.StatusError
 		status.ErrStatus.Details != nil:
 		for _, cause := range status.ErrStatus.Details.Causes {
 			if cause.Field != "" {
-				// The message is that of the storage, with the key.
+				// The message comes from the storage, with the key.
 				_, message, found := strings.Cut(cause.Message, "AdditionalErrorMsg: ")
 				if !found {
 					message = cause.Message

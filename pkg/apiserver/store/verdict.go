@@ -33,7 +33,7 @@ const (
 type Closed struct {
 	// Reason is one of the constants above.
 	Reason string
-	// Message describes what was found, with names of any namespace. It is for operators.
+	// Message describes the finding, with names of any namespace. It is for operators.
 	Message string
 }
 
@@ -75,7 +75,7 @@ func (c *Closed) advice() string {
 }
 
 // compare returns nil if host names the store with this content, and otherwise
-// what is wrong.
+// the difference.
 func compare(host HostRecord, c content) *Closed {
 	switch {
 	case host.names(c.record):
