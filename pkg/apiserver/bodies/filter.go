@@ -119,8 +119,8 @@ func (l *Limiter) sizeOf(r *http.Request, info *request.RequestInfo) int64 {
 }
 
 // admit reads the body of a large write, waits for its turn, and returns a function to call at its end. It returns an
-// error for the client if the write is rejected. The budget bounds the bodies that are being read, and the turn begins after
-// that: a client that sends slowly holds up no other namespace.
+// error for the client if the write is rejected. The budget bounds the bodies that are being read, and the turn
+// begins after that: a client that sends slowly holds up no other namespace.
 func (l *Limiter) admit(r *http.Request, namespace string, size int64) (*http.Request, func(), error) {
 	ctx := r.Context()
 	if retryAfter := l.budget.take(namespace, size); retryAfter > 0 {
