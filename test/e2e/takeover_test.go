@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -90,7 +91,8 @@ func TestTakeover(t *testing.T) {
 		framework.WaitFor(t, "the Deployment is taken over", func(ctx context.Context) error {
 			deployment, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(s.namespace).Get(ctx, s.deployment,
 				metav1.GetOptions{})
-			if err == nil && (deployment.Spec.MinReadySeconds != 0 || !workload.AvailabilityOf(deployment).RolledOut) {
+			if err == nil && (deployment.Spec.MinReadySeconds != 0 ||
+				!workload.AvailabilityOf(cached.OfDeployment(deployment)).RolledOut) {
 				err = fmt.Errorf("minReadySeconds %d, status %+v", deployment.Spec.MinReadySeconds, deployment.Status)
 			}
 			return err

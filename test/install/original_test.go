@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -110,7 +111,7 @@ func (m *moving) taken(ctx context.Context) (count int, err error) {
 		d := &deployments.Items[i]
 		if d.Labels["app.kubernetes.io/managed-by"] != "website-controller" ||
 			len(d.Spec.Template.Spec.InitContainers) == 0 ||
-			d.Spec.MinReadySeconds != 0 || !workload.AvailabilityOf(d).RolledOut {
+			d.Spec.MinReadySeconds != 0 || !workload.AvailabilityOf(cached.OfDeployment(d)).RolledOut {
 			err = fmt.Errorf("Deployment %s: minReadySeconds %d, status %+v", d.Name, d.Spec.MinReadySeconds, d.Status)
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
@@ -170,12 +171,12 @@ func suspended(website *v1beta1.Website) *v1beta1.Website {
 // deployment returns the Deployment of the Website, with as many of its pods.
 func deployment(pods, available int32) func(*status.Input) {
 	return func(in *status.Input) {
-		in.Deployment = &appsv1.Deployment{
+		in.Deployment = cached.OfDeployment(&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", Generation: 1},
 			Spec:       appsv1.DeploymentSpec{Replicas: in.Website.Spec.Replicas},
 			Status: appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: pods, UpdatedReplicas: pods,
 				ReadyReplicas: available, AvailableReplicas: available},
-		}
+		})
 	}
 }
 
