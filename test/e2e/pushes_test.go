@@ -17,7 +17,7 @@ import (
 )
 
 var pushes = flag.Int("pushes", 0, "how many commits are pushed, one every 10 seconds, while browsers make 200 "+
-	"requests per second; 0: three, one after the other")
+	"requests per second; 0: three, one after the other, with one, three and one replicas")
 
 const (
 	browsers = 8
@@ -94,8 +94,27 @@ func (l *pageLoads) load(ctx context.Context, url string, pace func()) {
 	}
 }
 
-// TestBrowsersDuringPushes makes browsers load pages and their files while commits are
-// pushed: no request fails, and every page gets its own hashed scripts from every replica.
+// everyPodHas checks that each pod, however new, has the hashed scripts of an earlier commit.
+func (s *site) everyPodHas(t *testing.T, files map[string]string) {
+	t.Helper()
+	pods, err := s.pods(t.Context(), framework.Admin(t).Kubernetes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods {
+		for name, content := range files {
+			if !strings.HasPrefix(name, "assets/") {
+				continue
+			}
+			if a := adminGet(t.Context(), pod, httpPort, "/"+name); a.status != http.StatusOK || a.body != content {
+				t.Errorf("pod %s: %s of an earlier commit: %v", pod.Name, name, a)
+			}
+		}
+	}
+}
+
+// TestBrowsersDuringPushes makes browsers load pages and their files while commits are pushed and pods are added and
+// removed: no request fails, and every page gets its own hashed scripts from every replica.
 func TestBrowsersDuringPushes(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -133,8 +152,10 @@ func TestBrowsersDuringPushes(t *testing.T) {
 
 	begun := time.Now()
 	if *pushes == 0 {
-		for i := range 3 {
+		for i, replicas := range []int{1, 3, 1} {
+			s.patch(t, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 			s.waitLive(t, push(i+1))
+			s.everyPodHas(t, bundle("bundle-0"))
 		}
 	} else {
 		tick := time.NewTicker(10 * time.Second)
