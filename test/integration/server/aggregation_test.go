@@ -129,6 +129,7 @@ func TestOpenAPI(t *testing.T) {
 		"io.nevermosby.mycontroller.v1alpha1.WebsiteStatus",
 		"io.nevermosby.mycontroller.v1beta1.BasicAuth",
 		"io.nevermosby.mycontroller.v1beta1.CAReference",
+		"io.nevermosby.mycontroller.v1beta1.ContentType",
 		"io.nevermosby.mycontroller.v1beta1.GitReference",
 		"io.nevermosby.mycontroller.v1beta1.GitSource",
 		"io.nevermosby.mycontroller.v1beta1.IssuerReference",
