@@ -23,9 +23,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-func newWebsite(name string) *v1beta1.Website {
+func newWebsite() *v1beta1.Website {
 	return &v1beta1.Website{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia", UID: "uid-of-kubia"},
 		Spec:       v1beta1.WebsiteSpec{DeploymentName: "kubia-website"},
 	}
 }
@@ -77,7 +77,7 @@ func TestExtractNothing(t *testing.T) {
 // TestExtractChildren compares the extracted fields of real children with client-go and with the
 // applied ones, after another client has added fields.
 func TestExtractChildren(t *testing.T) {
-	website := newWebsite("kubia")
+	website := newWebsite()
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
 		Submodules: v1beta1.SubmodulesNone, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}}
 	website.Spec.Polling.Mode = v1beta1.PollingModePeriodic
@@ -189,7 +189,7 @@ func encoded(t *testing.T, object any) string {
 
 // BenchmarkExtractDeployment compares the duration of an extraction with client-go.
 func BenchmarkExtractDeployment(b *testing.B) {
-	website := newWebsite("kubia")
+	website := newWebsite()
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
 		Submodules: v1beta1.SubmodulesNone}}
 	website.Spec.Polling.Mode = v1beta1.PollingModePeriodic

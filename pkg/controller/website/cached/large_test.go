@@ -142,7 +142,7 @@ func TestTrimLarge(t *testing.T) {
 
 // TestTrimKeepsWhatIsRead: the children of the controller are within all bounds.
 func TestTrimKeepsWhatIsRead(t *testing.T) {
-	website := newWebsite("kubia")
+	website := newWebsite()
 	for i := range 64 {
 		website.Spec.Hosts = append(website.Spec.Hosts, v1beta1.WebsiteHost{Name: fmt.Sprintf("host-%d.example.com", i)})
 	}

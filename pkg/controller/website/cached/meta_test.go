@@ -17,7 +17,7 @@ import (
 
 // TestMeta keeps the labels of orphans, by which they are recognized, and what controllers have noted.
 func TestMeta(t *testing.T) {
-	website := newWebsite("kubia")
+	website := newWebsite()
 	owned := []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: "kubia",
 		UID: website.UID, Controller: ptr.To(true)}}
 	labels := map[string]string{resources.LabelManagedBy: resources.ManagedBy, resources.LabelController: "kubia"}
@@ -62,10 +62,10 @@ func TestMeta(t *testing.T) {
 
 func TestConfigMap(t *testing.T) {
 	for name, want := range map[string]struct{ pin, keys string }{
-		"kubia-nginx-0123456789abcdef":                    {},
-		resources.AgentConfigMapName(newWebsite("kubia")): {pin: "p"},
-		resources.AgentKeysConfigMapName:                  {keys: "k"},
-		"foreign":                                         {},
+		"kubia-nginx-0123456789abcdef":             {},
+		resources.AgentConfigMapName(newWebsite()): {pin: "p"},
+		resources.AgentKeysConfigMapName:           {keys: "k"},
+		"foreign":                                  {},
 	} {
 		configMap := OfConfigMap(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
