@@ -122,7 +122,7 @@ func checkStream(h *history.History, w *history.Watch, t *truth, events []histor
 	return nil
 }
 
-// reports reports whether the events include one with this revision, other than a bookmark.
+// reports returns whether the events include one with this revision, other than a bookmark.
 func reports(events []history.Event, revision int64) bool {
 	for _, e := range events {
 		if e.Type != history.Bookmark && e.Object.Revision == revision {
