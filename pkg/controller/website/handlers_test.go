@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routes"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
@@ -81,6 +82,21 @@ func TestChildEvents(t *testing.T) {
 				t.Errorf("queued %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestDeletedReplicaSet: the Website of a deleted ReplicaSet is queued, as its configuration may be unused now.
+func TestDeletedReplicaSet(t *testing.T) {
+	f := newFixture(t)
+	queue := f.controller.queue
+	queue.Running.Store(true)
+	replicaSet := oldReplicaSet(resources.PodLabels(newWebsite()), testConfigMap)
+	f.controller.handlers.replicaSetHandler().OnDelete(cached.OfReplicaSet(replicaSet))
+	if queue.Len() != 1 {
+		t.Fatalf("%d Websites are queued, want one", queue.Len())
+	}
+	if got, _ := queue.Get(); got != testKey {
+		t.Errorf("%v is queued, want %v", got, testKey)
 	}
 }
 
