@@ -16,47 +16,60 @@ func convert(to, from any) (err error) {
 			err = fmt.Errorf("converting %T to %T: %v", from, to, problem)
 		}
 	}()
-	assign(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
+	if err := assign(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()); err != nil {
+		return fmt.Errorf("converting %T to %T: %w", from, to, err)
+	}
 	return nil
 }
 
-func assign(to, from reflect.Value) {
+func assign(to, from reflect.Value) error {
 	switch {
 	case from.Type() == to.Type():
 		to.Set(from)
 	case from.Kind() == reflect.Pointer:
 		if from.IsNil() {
-			return
+			return nil
 		}
 		if to.Kind() == reflect.Pointer {
 			to.Set(reflect.New(to.Type().Elem()))
 			to = to.Elem()
 		}
-		assign(to, from.Elem())
+		return assign(to, from.Elem())
 	case from.Kind() == reflect.Slice:
 		if from.IsNil() {
-			return
+			return nil
 		}
 		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
 		for i := range from.Len() {
-			assign(to.Index(i), from.Index(i))
+			if err := assign(to.Index(i), from.Index(i)); err != nil {
+				return err
+			}
 		}
 	case from.Kind() == reflect.Struct:
-		for i, index := range fieldsOf(to.Type(), from.Type()) {
+		indexes, err := fieldsOf(to.Type(), from.Type())
+		if err != nil {
+			return err
+		}
+		for i, index := range indexes {
 			if field := from.Field(i); !field.IsZero() {
-				assign(to.Field(index), field)
+				if err := assign(to.Field(index), field); err != nil {
+					return err
+				}
 			}
 		}
 	case from.Kind() == reflect.Map:
 		to.Set(reflect.MakeMapWithSize(to.Type(), from.Len()))
 		for entries := from.MapRange(); entries.Next(); {
 			value := reflect.New(to.Type().Elem()).Elem()
-			assign(value, entries.Value())
+			if err := assign(value, entries.Value()); err != nil {
+				return err
+			}
 			to.SetMapIndex(entries.Key().Convert(to.Type().Key()), value)
 		}
 	default:
 		to.Set(from.Convert(to.Type()))
 	}
+	return nil
 }
 
 // pair is a pair of struct types, and pairs maps the fields of one to the other's.
@@ -65,9 +78,9 @@ type pair struct{ to, from reflect.Type }
 var pairs sync.Map
 
 // fieldsOf returns, for each field of from, the index of the field of to.
-func fieldsOf(to, from reflect.Type) []int {
+func fieldsOf(to, from reflect.Type) ([]int, error) {
 	if known, ok := pairs.Load(pair{to, from}); ok {
-		return known.([]int)
+		return known.([]int), nil
 	}
 	indexes := make([]int, from.NumField())
 	for i := range indexes {
@@ -75,10 +88,10 @@ func fieldsOf(to, from reflect.Type) []int {
 		name := strings.TrimSuffix(from.Field(i).Name, "ApplyConfiguration")
 		field, found := to.FieldByName(name)
 		if !found || len(field.Index) != 1 {
-			panic(fmt.Sprintf("%s has no field %s", to, name))
+			return nil, fmt.Errorf("%s has no field %s", to, name)
 		}
 		indexes[i] = field.Index[0]
 	}
 	pairs.Store(pair{to, from}, indexes)
-	return indexes
+	return indexes, nil
 }

@@ -182,7 +182,7 @@ func (s *state) answerSync() {
 	}
 }
 
-// lose handles that somebody has removed the site. The remaining releases are published again, or the commit is
+// lose handles the removal of the site by another process. The remaining releases are published again, or the commit is
 // fetched.
 func (s *state) lose(e siteLost, now time.Time) {
 	if s.publishing || s.job.kind == jobRelease {

@@ -433,7 +433,7 @@ func TestReleaseDuringCollection(t *testing.T) {
 	w.serves("then", "b")
 }
 
-// TestLostSite: what somebody has removed is published again, or fetched.
+// TestLostSite: a removed site is published again, or fetched.
 func TestLostSite(t *testing.T) {
 	for name, left := range map[string][]string{"the link": {commit("a")}, "all": nil} {
 		w := newWorld(t)

@@ -20,8 +20,8 @@ func (r *Repository) date(hash, attributes string) time.Time {
 	return time.Unix(1+int64(binary.BigEndian.Uint64(sum[:8])%latestDate), 0)
 }
 
-// setDates gives the files of a worktree their dates. The index is told, as git would write files again that have
-// others.
+// setDates gives the files of a worktree their dates. The index is updated too: git would write files again if
+// it had other dates.
 func (r *Repository) setDates(ctx context.Context, tree *Tree, dir string) error {
 	changed := false
 	lines := &records{each: func(record string) error {

@@ -85,7 +85,7 @@ var messages = map[Reason]string{
 		"network reaches it",
 	ReasonWebPage: "a web page answered in place of git, such as that of a login: correct " +
 		"spec.source.git.repository, or set spec.source.git.secretRef",
-	reasonDamaged:   "the repository on the volume is damaged: it is fetched anew",
+	reasonDamaged:   "the repository on the volume is damaged: it is fetched again",
 	reasonFormat:    "the repository has another object format",
 	reasonNoShallow: "the server has no shallow fetches",
 	reasonNoWant:    "the server sends no objects by their hash",

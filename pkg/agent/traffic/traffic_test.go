@@ -113,7 +113,7 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// TestTruncated: counting goes on in a file that was emptied.
+// TestTruncated: lines in a truncated file are counted.
 func TestTruncated(t *testing.T) {
 	path, write := newLog(t)
 	c := open(t, path)

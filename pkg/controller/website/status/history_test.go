@@ -150,7 +150,7 @@ func TestPinned(t *testing.T) {
 			v1beta1.WebsiteReasonCommitPublished, false},
 		"pinned": {[]func(*Input){pinnedTo(commitA), toldPin(commitA), synced(commitB)},
 			metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, true},
-		"pinned, before the pods are told": {[]func(*Input){pinnedTo(commitA), synced(commitA)}, metav1.ConditionTrue,
+		"pinned, before the pods know": {[]func(*Input){pinnedTo(commitA), synced(commitA)}, metav1.ConditionTrue,
 			v1beta1.WebsiteReasonPinned, false},
 		"pinned, and a fetch fails": {[]func(*Input){pinnedTo(commitA), toldPin(commitA),
 			func(in *Input) { in.Pods[0].Failure = "Unreachable" }}, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned, true},

@@ -67,7 +67,7 @@ func (in *Input) hostObstacle() (*finding, remedy) {
 }
 
 // hostsStalled returns a finding if the hosts are not routed until a user acts. The start is in the
-// condition Reconciling, which begins anew with another reason or generation: so a later controller
+// condition Reconciling, which starts again with another reason or generation: so a later controller
 // knows the time of one reason, and a change of the spec starts a new deadline.
 func hostsStalled(in *Input) *finding {
 	found, remedy := in.hostObstacle()
