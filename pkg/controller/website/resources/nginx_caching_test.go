@@ -3,11 +3,14 @@ package resources
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const revalidate = "public, max-age=0, must-revalidate"
@@ -161,6 +164,36 @@ func TestNginxRanges(t *testing.T) {
 				wantHeaders(t, response, map[string]string{"ETag": tagOf(content)})
 			}
 		})
+	}
+}
+
+// TestNginxCachingOfRanges compares the rules that nginx adds before it reads the range with what it then answers.
+func TestNginxCachingOfRanges(t *testing.T) {
+	const rule = "max-age=600"
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{
+		Headers: []v1beta1.ResponseHeader{{Path: "/*", Name: "Cache-Control", Value: rule}},
+	}))
+	content := strings.Repeat("0123456789", 11)
+	s.write(commitA, "data.bin", content)
+	s.publish("releases/" + commitA)
+	numbers := []int{0, 1, 2, 9, 10, 11, 19, 20, 99, 100, 101, 108, 109, 110, 111, 119, 120, 199, 200, 999, 1000}
+	answers := map[int]int{}
+	for _, first := range numbers {
+		wanted := []string{fmt.Sprintf("bytes=%d-", first), fmt.Sprintf("bytes=-%d", first)}
+		for _, last := range numbers {
+			wanted = append(wanted, fmt.Sprintf("bytes=%d-%d", first, last))
+		}
+		for _, header := range wanted {
+			response, _ := s.get(s.http, "/data.bin", "Range", header)
+			want := map[int]string{206: rule, 416: revalidate}[response.StatusCode]
+			if got := strings.Join(response.Header.Values("Cache-Control"), " | "); got != want {
+				t.Errorf("%s: %d with Cache-Control %q", header, response.StatusCode, got)
+			}
+			answers[response.StatusCode]++
+		}
+	}
+	if answers[206] < 100 || answers[416] < 100 {
+		t.Errorf("responses by status: %v", answers)
 	}
 }
 

@@ -7,7 +7,7 @@ var headerRequests = map[string]requestTable{
 	"ranges": {
 		serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
 			{Path: "/*", Name: "Access-Control-Allow-Origin", Value: "*"},
-			{Path: "/film.mp4", Name: "Cache-Control", Value: "max-age=600"},
+			{Path: "/*", Name: "Cache-Control", Value: "max-age=600"},
 		}},
 		files: []string{"index.html", "film.mp4"},
 		want: map[string]string{
@@ -17,9 +17,26 @@ var headerRequests = map[string]requestTable{
 				"of film.mp4",
 			"/film.mp4 | Range: bytes=0-2": "206 | Content-Range: bytes 0-2/23 | Cache-Control: " +
 				"max-age=600 : the",
-			"/film.mp4 | Range: bytes=4-10": "206 | Content-Range: bytes 4-10/23 | Cache-Control: " +
-				revalidate + " : content",
-			"/film.mp4 | Range: bytes=-3": "206 | Content-Range: bytes 20-22/23 : mp4",
+			"/film.mp4 | Range: bytes=4-10": "206 | Content-Range: bytes 4-10/23 | Cache-Control: max-age=600 : content",
+			"/film.mp4 | Range: bytes=4-4":  "206 | Content-Range: bytes 4-4/23 | Cache-Control: max-age=600 : c",
+			"/film.mp4 | Range: bytes=9-10": "206 | Content-Range: bytes 9-10/23 | Cache-Control: max-age=600 : nt",
+			"/film.mp4 | Range: bytes=20-":  "206 | Content-Range: bytes 20-22/23 | Cache-Control: max-age=600 : mp4",
+			"/film.mp4 | Range: bytes=22-":  "206 | Content-Range: bytes 22-22/23 | Cache-Control: max-age=600 : 4",
+			"/film.mp4 | Range: bytes=00000000000000000022-": "206 | Content-Range: bytes 22-22/23 | Cache-Control: " +
+				revalidate + " : 4",
+			"/film.mp4 | Range: bytes=4-99999999999999": "206 | Content-Range: bytes 4-22/23 | Cache-Control: max-age=600 : " +
+				"content of film.mp4",
+			"/film.mp4 | Range: bytes=-3":                   "206 | Content-Range: bytes 20-22/23 | Cache-Control: max-age=600 : mp4",
+			"/film.mp4 | Range: bytes=0-0,4-5":              "206 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=23-":                  "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=23-24":                "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=30-":                  "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=100-":                 "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=1000-2":               "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=4-3":                  "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=10-9":                 "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=10-009":               "416 | Content-Range: bytes */23 | Cache-Control: " + revalidate,
+			"/film.mp4 | Range: bytes=9999999999999999999-": "416 | Cache-Control: " + revalidate,
 			"/film.mp4 | Range: bytes=99-": "416 | Content-Range: bytes */23 | " +
 				"Access-Control-Allow-Origin: * | Cache-Control: " + revalidate,
 			"/film.mp4 | Range: bytes=-0": "416 | Content-Range: bytes */23 | Cache-Control: " +
@@ -107,6 +124,7 @@ var headerRequests = map[string]requestTable{
 			"/assets/old.3f2a91bc.js":                 "200 | Cache-Control: public, max-age=31536000, immutable",
 			"/lib/old.3f2a91bc.js":                    "200 | Cache-Control: public, max-age=31536000, immutable",
 			"/lib/old.3f2a91bc.js | Range: bytes=0-2": "206 | Cache-Control: public, max-age=31536000, immutable",
+			"/lib/old.3f2a91bc.js | Range: bytes=3-4": "206 | Cache-Control: public, max-age=31536000, immutable",
 			"/lib/old.3f2a91bc.js | Range: bytes=99-": "416 | Cache-Control: " + revalidate,
 			"/assetsX/app.js":                         "404 | Cache-Control: " + revalidate,
 		},
