@@ -143,6 +143,18 @@ var suites = []suite{
 		},
 	},
 	{
+		name: "pages", about: "a table of requests to pods; browsers during a push each second", budget: 15 * time.Minute,
+		long: true, needs: node,
+		steps: []step{
+			{
+				module: "test", packages: []string{"./e2e"}, tests: []string{"TestRequestsOfPods", "TestBrowsersDuringPushes"},
+				flags: []string{"-timeout=30m", "-parallel=1"}, args: []string{
+					"-requests", "-pushes=120", "-push-interval=1s", "-browsers=3", "-scaling=3,1,3,1",
+				},
+			},
+		},
+	},
+	{
 		// Both compile the previous release.
 		name: "upgrade", about: "the previous release to this one, and back, under load", budget: 15 * time.Minute,
 		long: true, needs: node,

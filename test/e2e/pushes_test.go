@@ -16,13 +16,18 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var pushes = flag.Int("pushes", 0, "how many commits are pushed, one every 10 seconds, while browsers make 200 "+
-	"requests per second; 0: three, one after the other, with one, three and one replicas")
+// The long form of TestBrowsersDuringPushes.
+var (
+	pushes = flag.Int("pushes", 0, "how many commits are pushed while each browser makes 25 requests per second; "+
+		"0: three, one after the other, with one, three and one replicas")
+	pushInterval = flag.Duration("push-interval", 10*time.Second, "time between two commits of -pushes")
+	browsers     = flag.Int("browsers", 8, "how many browsers load pages during pushes")
+	scaling      = flag.String("scaling", "3", "numbers of replicas, as in 1,3,1, each during an equal part of -pushes")
+)
 
 const (
-	browsers = 8
-	// requestRate is the rate of all browsers together in the long form, per second.
-	requestRate = 200
+	// browserInterval is the time between two requests of a browser in the long form.
+	browserInterval = time.Second / 25
 	// chunks is the number of scripts of a page, one of them loaded later.
 	chunks = 4
 )
@@ -133,12 +138,12 @@ func TestBrowsersDuringPushes(t *testing.T) {
 		idle.observe(t, s)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	loads, url, interval := &pageLoads{}, s.url(t), browsers*trafficInterval
+	loads, url, interval := &pageLoads{}, s.url(t), time.Duration(*browsers)*trafficInterval
 	if *pushes > 0 {
-		interval = browsers * time.Second / requestRate
+		interval = browserInterval
 	}
 	var running sync.WaitGroup
-	for range browsers {
+	for range *browsers {
 		running.Go(func() {
 			tick := time.NewTicker(interval)
 			defer tick.Stop()
@@ -158,12 +163,17 @@ func TestBrowsersDuringPushes(t *testing.T) {
 			s.everyPodHas(t, bundle("bundle-0"))
 		}
 	} else {
-		tick := time.NewTicker(10 * time.Second)
+		tick := time.NewTicker(*pushInterval)
 		defer tick.Stop()
-		last := first
+		replicas, last := strings.Split(*scaling, ","), first
 		for i := range *pushes {
+			if part := (*pushes + len(replicas) - 1) / len(replicas); i%part == 0 {
+				s.patch(t, fmt.Sprintf(`{"spec":{"replicas":%s}}`, replicas[i/part]))
+			}
 			last = push(i + 1)
-			loaded.observe(t, s)
+			if time.Duration(i)**pushInterval%(10*time.Second) == 0 {
+				loaded.observe(t, s)
+			}
 			<-tick.C
 		}
 		s.waitLive(t, last)

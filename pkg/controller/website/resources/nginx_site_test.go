@@ -48,8 +48,6 @@ type testSite struct {
 	sockets string
 	// users is the file with the users of a protected site.
 	users string
-	// commit is the one that the rows of a requestTable are answered from.
-	commit string
 	// limits are the limits of its connections.
 	limits connectionLimits
 	// master is the parent process of the workers.
