@@ -59,9 +59,7 @@ func TestPushesEvictNothing(t *testing.T) {
 	for i := range pushes {
 		next := time.Now().Add(interval)
 		commit := push(i + 1)
-		// The request makes the agent fetch before the period is over.
-		adminGet(t.Context(), before, adminPort, "/status?expect="+commit)
-		s.waitLive(t, commit)
+		s.syncLive(t, commit)
 		used.observe(t, s)
 		if i < pushes-1 {
 			time.Sleep(time.Until(next))

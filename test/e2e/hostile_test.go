@@ -109,7 +109,7 @@ func TestHostileSubmodules(t *testing.T) {
 			if owned := filesOfPod(t, s, "owned"); len(owned) > 0 {
 				t.Errorf("the repository ran a program, which left %v", owned)
 			}
-			s.waitLive(t, r.release(t, "release-3"))
+			s.syncLive(t, r.release(t, "release-3"))
 		})
 	}
 }

@@ -85,6 +85,6 @@ func TestHostInBrowser(t *testing.T) {
 	check(first)
 	r.write(t, hostProofFiles("<p>Sale</p>"))
 	second := r.push(t, "Begin the sale")
-	s.waitLive(t, second)
+	s.syncLive(t, second)
 	check(second)
 }

@@ -156,7 +156,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 		`"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`, host))
 	s.waitRouted(t, "https://"+host)
 	visitors := startTrafficTo(t, s, "https://"+host, throughGateway(t))
-	for range 4 {
+	for range 2 {
 		waitCertificate(t, host, certificate)
 		certificate = s.putCertificate(t, host)
 	}

@@ -51,7 +51,7 @@ func TestTooLarge(t *testing.T) {
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	s.waitLive(t, first)
 	r.git(t, "reset", "--quiet", "--hard", first)
-	s.waitLive(t, r.release(t, "release-2", "--force"))
+	s.syncLive(t, r.release(t, "release-2", "--force"))
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished)
 	visitors.finish(t)
 	if after := s.pod(t); after.UID != before.UID || restarts(after) != 0 {

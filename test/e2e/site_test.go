@@ -169,6 +169,13 @@ func (s *site) waitLive(t *testing.T, commit string) {
 	s.waitLiveWithin(t, framework.WaitTimeout, commit)
 }
 
+// syncLive is waitLive with a request to sync, for tests that are not about polling.
+func (s *site) syncLive(t *testing.T, commit string) {
+	t.Helper()
+	s.mustPost(t, "sync", fmt.Sprintf(`{"commit":%q}`, commit), waitSync)
+	s.waitLive(t, commit)
+}
+
 // waitLiveWithin waits until all replicas of the Website are ready and serve
 // the commit, also through the node port.
 func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string) {

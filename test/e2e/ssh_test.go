@@ -47,5 +47,5 @@ func TestRepositoryOverSSH(t *testing.T) {
 	s.patch(t, `{"spec":{"source":{"git":{"secretRef":{"name":"right"}}}}}`)
 	s.waitLive(t, commit)
 	s.waitReported(t, commit)
-	s.waitLive(t, r.release(t, "release-2"))
+	s.syncLive(t, r.release(t, "release-2"))
 }
