@@ -19,24 +19,23 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(manifests) == 0 {
 		t.Fatalf("examples = %v (%v), want some", manifests, err)
 	}
+	args := []string{"apply", "-n", namespace}
 	for _, manifest := range manifests {
-		t.Run(filepath.Base(manifest), func(t *testing.T) {
-			stdout, stderr, err := framework.Cluster.Kubectl(t.Context(), "apply", "-n", namespace, "--dry-run=server",
-				"--validate=strict", "-f", manifest)
-			if err != nil || !strings.Contains(stdout, "website.mycontroller.nevermosby.io/") {
-				t.Errorf("kubectl apply: %v\n%s%s", err, stdout, stderr)
-			}
-			for line := range strings.Lines(stderr) {
-				if !strings.Contains(line, "v1alpha1 Website is deprecated") {
-					t.Errorf("kubectl warns: %s", line)
-				}
-			}
-			framework.Kubectl(t, "apply", "-n", namespace, "-f", manifest)
-			for line := range strings.Lines(framework.Kubectl(t, "apply", "-n", namespace, "-f", manifest)) {
-				if strings.HasPrefix(line, "website.") && !strings.HasSuffix(line, " unchanged\n") {
-					t.Errorf("kubectl apply printed %q, want unchanged", line)
-				}
-			}
-		})
+		args = append(args, "-f", manifest)
+	}
+	stdout, stderr, err := framework.Cluster.Kubectl(t.Context(), append(args, "--dry-run=server", "--validate=strict")...)
+	if got := strings.Count(stdout, "website.mycontroller.nevermosby.io/"); err != nil || got != len(manifests) {
+		t.Errorf("kubectl apply of %d manifests: %v\n%s%s", len(manifests), err, stdout, stderr)
+	}
+	for line := range strings.Lines(stderr) {
+		if !strings.Contains(line, "v1alpha1 Website is deprecated") {
+			t.Errorf("kubectl warns: %s", line)
+		}
+	}
+	framework.Kubectl(t, args...)
+	for line := range strings.Lines(framework.Kubectl(t, args...)) {
+		if strings.HasPrefix(line, "website.") && !strings.HasSuffix(line, " unchanged\n") {
+			t.Errorf("kubectl apply printed %q, want unchanged", line)
+		}
 	}
 }
