@@ -24,21 +24,21 @@ func requestsRejected(in *Input) *finding {
 			silent = true
 			continue
 		}
+		why, secret := "", fmt.Sprintf("Secret %q of spec.access.basicAuth.secretRef", users.SecretRef.Name)
 		switch pod.Access {
 		case workload.AccessSecretMissing:
-			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid, transient: true,
-				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef does not exist, or "+
-					"has neither username and password nor htpasswd", users.SecretRef.Name)}
+			why = secret + " does not exist, or has neither username and password nor htpasswd"
 		case workload.AccessUnsupportedHash:
-			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
-				message: fmt.Sprintf("every request is rejected: each line of the key htpasswd in Secret %q of "+
-					"spec.access.basicAuth.secretRef must have a hash of the format $apr1$ (htpasswd -m), {SSHA} or {SHA} "+
-					"(htpasswd -s); bcrypt is not supported", users.SecretRef.Name)}
+			why = "each line of the key htpasswd in " + secret + " must have a hash of the format $apr1$ (htpasswd -m), " +
+				"{SSHA} or {SHA} (htpasswd -s); bcrypt is not supported"
 		case workload.AccessSecretInvalid:
-			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
-				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef is invalid; see "+
-					"\"kubectl logs --selector controller=%s --container git-sync\"", users.SecretRef.Name, in.Website.Name)}
+			why = fmt.Sprintf("%s is invalid; see \"kubectl logs --selector controller=%s --container git-sync\"", secret,
+				in.Website.Name)
+		default:
+			continue
 		}
+		return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid, message: "every request is rejected: " + why,
+			transient: pod.Access == workload.AccessSecretMissing}
 	}
 	if before := in.reported(v1beta1.WebsiteReady); before == nil ||
 		before.Reason != v1beta1.WebsiteReasonAccessSecretInvalid {

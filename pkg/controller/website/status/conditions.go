@@ -12,15 +12,20 @@ import (
 // declaration declares a condition. The first rule with a finding decides; without one the condition
 // is absent.
 type declaration struct {
-	kind  string
-	rules []rule
+	kind string
+	// applies is false for Websites without the condition. Nil: all have it.
+	applies func(*Input) bool
+	rules   []rule
 }
 
 // rule gives a condition its status if find returns a finding.
 type rule struct {
 	status metav1.ConditionStatus
-	find   func(*Input) *finding
+	find   finder
 }
+
+// finder returns a finding if it applies to an observed state, or nil.
+type finder func(*Input) *finding
 
 // finding is a reason with its message.
 type finding struct {
@@ -34,7 +39,7 @@ type finding struct {
 }
 
 // routedDeclaration is decided first: Ready and Stalled depend on it.
-var routedDeclaration = declaration{v1beta1.WebsiteRouted, []rule{
+var routedDeclaration = declaration{v1beta1.WebsiteRouted, (*Input).hasRouting, []rule{
 	{metav1.ConditionUnknown, routingUnknown},
 	{metav1.ConditionFalse, hostTaken},
 	{metav1.ConditionFalse, notRouted},
@@ -58,7 +63,7 @@ var routedDeclaration = declaration{v1beta1.WebsiteRouted, []rule{
 // Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless True, and never
 // both True.
 var conditions = []declaration{
-	{v1beta1.WebsiteReady, []rule{
+	{v1beta1.WebsiteReady, nil, []rule{
 		{metav1.ConditionFalse, childProblem},
 		{metav1.ConditionTrue, withLeftBehind(scaledToZero)},
 		{metav1.ConditionFalse, noEndpoints},
@@ -73,7 +78,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, withLeftBehind(hostsUnready)},
 		{metav1.ConditionTrue, withLeftBehind(serving)},
 	}},
-	{v1beta1.WebsiteAvailable, []rule{
+	{v1beta1.WebsiteAvailable, nil, []rule{
 		{metav1.ConditionFalse, onlyWithoutDeployment(childProblem)},
 		{metav1.ConditionFalse, onlyWithoutDeployment(noDeployment)},
 		{metav1.ConditionTrue, noPodsWanted},
@@ -84,7 +89,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, suspendedWithoutCommit},
 		{metav1.ConditionFalse, tooFewAvailable},
 	}},
-	{v1beta1.WebsiteProgressing, []rule{
+	{v1beta1.WebsiteProgressing, nil, []rule{
 		{metav1.ConditionFalse, childProblem},
 		{metav1.ConditionFalse, rolloutPending},
 		{metav1.ConditionFalse, rolloutComplete},
@@ -92,7 +97,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, overdue},
 		{metav1.ConditionTrue, rolloutInProgress},
 	}},
-	{v1beta1.WebsiteSynced, []rule{
+	{v1beta1.WebsiteSynced, nil, []rule{
 		{metav1.ConditionUnknown, suspendedWithoutCommit},
 		{metav1.ConditionUnknown, unlessProbing(suspension)},
 		{metav1.ConditionUnknown, unlessProbing(notObserved)},
@@ -109,7 +114,7 @@ var conditions = []declaration{
 		{metav1.ConditionTrue, commitPublished},
 	}},
 	routedDeclaration,
-	{v1beta1.WebsitePreviewsReady, []rule{
+	{v1beta1.WebsitePreviewsReady, (*Input).hasPreviews, []rule{
 		{metav1.ConditionUnknown, previewsSuspended},
 		{metav1.ConditionFalse, previewProblem},
 		{metav1.ConditionUnknown, branchesUnlisted},
@@ -118,12 +123,15 @@ var conditions = []declaration{
 		{metav1.ConditionTrue, previewLimit},
 		{metav1.ConditionTrue, previewsCurrent},
 	}},
-	{v1beta1.WebsiteStalled, []rule{{metav1.ConditionTrue, stalled}}},
-	{v1beta1.WebsiteReconciling, []rule{{metav1.ConditionTrue, reconciling}}},
+	{v1beta1.WebsiteStalled, nil, []rule{{metav1.ConditionTrue, stalled}}},
+	{v1beta1.WebsiteReconciling, nil, []rule{{metav1.ConditionTrue, reconciling}}},
 }
 
 // decide returns the condition to report, or nil if it is absent.
 func (d *declaration) decide(in *Input) *metav1.Condition {
+	if d.applies != nil && !d.applies(in) {
+		return nil
+	}
 	before := in.reported(d.kind)
 	condition := metav1.Condition{
 		Type: d.kind, ObservedGeneration: in.Website.Generation,
@@ -151,41 +159,41 @@ func (d *declaration) decide(in *Input) *metav1.Condition {
 	return nil
 }
 
-func unlessServing(find func(*Input) *finding) func(*Input) *finding {
+// report returns a finder that always has the same finding.
+func report(reason, message string) finder {
+	return func(*Input) *finding { return &finding{reason: reason, message: message} }
+}
+
+// only limits a finder to some states.
+func only(applies func(*Input) bool, find finder) finder {
 	return func(in *Input) *finding {
-		if in.rolledOut() || in.onlyScaling() {
+		if !applies(in) {
 			return nil
 		}
 		return find(in)
 	}
 }
 
+func unlessServing(find finder) finder {
+	return only(func(in *Input) bool { return !in.rolledOut() && !in.onlyScaling() }, find)
+}
+
+func onlyWithoutDeployment(find finder) finder {
+	return only(func(in *Input) bool { return in.Deployment == nil }, find)
+}
+
+func unlessProbing(find finder) finder {
+	return only(func(in *Input) bool { return !in.Probing }, find)
+}
+
 // withLeftBehind adds the children that another controller has left behind to the message of a
 // finding.
-func withLeftBehind(find func(*Input) *finding) func(*Input) *finding {
+func withLeftBehind(find finder) finder {
 	return func(in *Input) *finding {
 		found := find(in)
 		if found != nil && in.LeftBehind != "" {
 			found.message += "; " + in.LeftBehind
 		}
 		return found
-	}
-}
-
-func onlyWithoutDeployment(find func(*Input) *finding) func(*Input) *finding {
-	return func(in *Input) *finding {
-		if in.Deployment != nil {
-			return nil
-		}
-		return find(in)
-	}
-}
-
-func unlessProbing(find func(*Input) *finding) func(*Input) *finding {
-	return func(in *Input) *finding {
-		if in.Probing {
-			return nil
-		}
-		return find(in)
 	}
 }

@@ -35,19 +35,14 @@ func (in *Input) history() []v1beta1.WebsiteRelease {
 		return reported
 	}
 	subject, author := in.describeCommit()
-	if len(reported) > 0 && reported[0].Commit == commit {
-		if reported[0].Subject != "" || subject == "" {
+	if len(reported) > 0 && (reported[0].Commit == commit || in.replaces(commit, reported[0].Commit)) {
+		if reported[0].Commit == commit && (reported[0].Subject != "" || subject == "") {
 			return reported
 		}
-		described := append([]v1beta1.WebsiteRelease(nil), reported...)
-		described[0].Subject, described[0].Author = subject, author
-		return described
-	}
-	if len(reported) > 0 && in.replaces(commit, reported[0].Commit) {
 		// The content is the same.
-		renamed := append([]v1beta1.WebsiteRelease(nil), reported...)
-		renamed[0].Commit, renamed[0].Subject, renamed[0].Author = commit, subject, author
-		return renamed
+		described := slices.Clone(reported)
+		described[0].Commit, described[0].Subject, described[0].Author = commit, subject, author
+		return described
 	}
 	published := v1beta1.WebsiteRelease{
 		Commit: commit, Subject: subject, Author: author, PublishedTime: metav1.NewTime(in.Now),

@@ -35,21 +35,25 @@ func (in *Input) previews() []v1beta1.WebsitePreviewStatus {
 	return in.Previews.Reported
 }
 
-func previewsSuspended(in *Input) *finding {
-	if in.Previews == nil || !in.Previews.Suspended {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonSuspended,
-		message: "spec.suspend is true: no previews are created, changed or removed"}
-}
+func (in *Input) hasPreviews() bool { return in.Previews != nil }
+
+var (
+	previewsSuspended = only(func(in *Input) bool { return in.Previews.Suspended },
+		report(v1beta1.WebsiteReasonSuspended, "spec.suspend is true: no previews are created, changed or removed"))
+
+	previewsNotObserved = report(v1beta1.WebsiteReasonNotObserved,
+		"the branches are not known: website-controller runs with --commit-observation=None")
+
+	previewsCurrent = report(v1beta1.WebsiteReasonPreviewsCurrent, "all branches that match have a preview")
+)
 
 // previewProblem returns a finding if a preview cannot be written. It ignores an error that the next
 // try may resolve.
 func previewProblem(in *Input) *finding {
-	if in.Previews == nil || in.Previews.Problem == nil {
+	p := in.Previews.Problem
+	if p == nil {
 		return nil
 	}
-	p := in.Previews.Problem
 	if p.Reason != "" {
 		return &finding{reason: p.Reason, message: p.Message}
 	}
@@ -60,7 +64,7 @@ func previewProblem(in *Input) *finding {
 }
 
 func branchesUnlisted(in *Input) *finding {
-	if in.Previews == nil || in.Previews.Listed || in.Previews.ListFailure == "" {
+	if in.Previews.Listed || in.Previews.ListFailure == "" {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonBranchListFailed,
@@ -68,18 +72,10 @@ func branchesUnlisted(in *Input) *finding {
 			in.Previews.ListFailure).message}
 }
 
-func previewsNotObserved(in *Input) *finding {
-	if in.Previews == nil {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonNotObserved,
-		message: "the branches are not known: website-controller runs with --commit-observation=None"}
-}
-
 // branchesUnknown returns a finding if no pod has reported the branches. The last report stays until
 // all ready pods have been probed.
 func branchesUnknown(in *Input) *finding {
-	if in.Previews == nil || in.Previews.Listed {
+	if in.Previews.Listed {
 		return nil
 	}
 	before := in.reported(v1beta1.WebsitePreviewsReady)
@@ -92,17 +88,10 @@ func branchesUnknown(in *Input) *finding {
 }
 
 func previewLimit(in *Input) *finding {
-	if in.Previews == nil || in.Previews.Omitted == 0 {
+	if in.Previews.Omitted == 0 {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPreviewLimitReached,
 		message: fmt.Sprintf("%d more branches match and have no preview; raise spec.previews.maxCount, or delete branches",
 			in.Previews.Omitted)}
-}
-
-func previewsCurrent(in *Input) *finding {
-	if in.Previews == nil {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonPreviewsCurrent, message: "all branches that match have a preview"}
 }

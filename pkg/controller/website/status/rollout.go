@@ -78,67 +78,36 @@ func childProblem(in *Input) *finding {
 	return &finding{reason: in.Problem.Reason, message: in.Problem.Message, transient: in.Problem.Passing}
 }
 
-func noDeployment(*Input) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasUnavailable, message: "the Deployment does not exist"}
-}
+var (
+	noDeployment = report(v1beta1.WebsiteReasonMinimumReplicasUnavailable, "the Deployment does not exist")
 
-func noPodsWanted(in *Input) *finding {
-	if in.wantedReplicas() != 0 {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "the website is offline: spec.replicas is 0"}
-}
+	noPodsWanted = only(func(in *Input) bool { return in.wantedReplicas() == 0 },
+		report(v1beta1.WebsiteReasonScaledToZero, "the website is offline: spec.replicas is 0"))
 
-func scaledToZero(in *Input) *finding {
-	if !in.updated() {
-		return nil
-	}
-	return noPodsWanted(in)
-}
+	scaledToZero = only((*Input).updated, noPodsWanted)
 
-func enoughAvailable(in *Input) *finding {
-	if !in.available() {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasAvailable, message: "enough pods are available"}
-}
+	enoughAvailable = only((*Input).available,
+		report(v1beta1.WebsiteReasonMinimumReplicasAvailable, "enough pods are available"))
+
+	unavailableThoughUpdated = only((*Input).updated, tooFewAvailable)
+
+	serving = report(v1beta1.WebsiteReasonServing, "the website is served as specified")
+
+	rolloutComplete = only((*Input).rolledOut,
+		report(v1beta1.WebsiteReasonRolloutComplete, "all pods are up to date"))
+
+	// rolloutPending is for pods that are up to date, except for changes of this version of the
+	// controller.
+	rolloutPending = only(func(in *Input) bool { return in.RolloutPending && in.rolledOut() },
+		report(v1beta1.WebsiteReasonRolloutPending, "the rollout of the current configuration of website-controller waits "+
+			"for rollouts of other Websites; see --max-concurrent-rollouts"))
+
+	rolloutInProgress = report(v1beta1.WebsiteReasonRolloutInProgress, "pods are being started or replaced")
+)
 
 func tooFewAvailable(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasUnavailable,
 		message: fmt.Sprintf("too few of the %d requested pods are available", in.wantedReplicas())}
-}
-
-func unavailableThoughUpdated(in *Input) *finding {
-	if !in.updated() {
-		return nil
-	}
-	return tooFewAvailable(in)
-}
-
-func serving(*Input) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonServing, message: "the website is served as specified"}
-}
-
-func rolloutComplete(in *Input) *finding {
-	if !in.rolledOut() {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonRolloutComplete, message: "all pods are up to date"}
-}
-
-// rolloutPending returns a finding if the pods are up to date, except for changes of this version of
-// the controller.
-func rolloutPending(in *Input) *finding {
-	if !in.RolloutPending || !in.rolledOut() {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonRolloutPending,
-		message: "the rollout of the current configuration of website-controller waits for rollouts of other Websites; see " +
-			"--max-concurrent-rollouts"}
-}
-
-func rolloutInProgress(*Input) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonRolloutInProgress, message: "pods are being started or replaced"}
 }
 
 // paused returns a finding if the Deployment is paused. The controller does not own that field, and

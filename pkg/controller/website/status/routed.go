@@ -45,9 +45,11 @@ func (r *Routing) obstacleOf(host string) *Obstacle {
 	return r.Obstacle
 }
 
+func (in *Input) hasRouting() bool { return in.Routing != nil }
+
 // routingUnknown keeps the reported condition while the state is unknown.
 func routingUnknown(in *Input) *finding {
-	if in.Routing == nil || in.Routing.Unknown == "" {
+	if in.Routing.Unknown == "" {
 		return nil
 	}
 	if before := in.reported(v1beta1.WebsiteRouted); before != nil && before.ObservedGeneration == in.Website.Generation {
@@ -58,9 +60,6 @@ func routingUnknown(in *Input) *finding {
 
 // hostTaken returns a finding if another Website owns a host.
 func hostTaken(in *Input) *finding {
-	if in.Routing == nil {
-		return nil
-	}
 	for _, host := range resources.HostNames(in.Website) {
 		if holder, taken := in.Routing.Taken[host]; taken {
 			message := fmt.Sprintf("%s is older and has the host %s; remove it from spec.hosts of either", holder, host)
@@ -75,7 +74,7 @@ func hostTaken(in *Input) *finding {
 
 // notRouted returns the obstacle that only a user can remove.
 func notRouted(in *Input) *finding {
-	if in.Routing == nil || in.Routing.Obstacle == nil || in.Routing.Obstacle.Pending {
+	if in.Routing.Obstacle == nil || in.Routing.Obstacle.Pending {
 		return nil
 	}
 	return &finding{reason: in.Routing.Obstacle.Reason, message: in.Routing.Obstacle.Message}
@@ -84,7 +83,7 @@ func notRouted(in *Input) *finding {
 // routePending returns the obstacle that another controller is expected to remove, unless requests
 // reach the site nevertheless.
 func routePending(in *Input) *finding {
-	if in.Routing == nil || in.Routing.Obstacle == nil || in.allRouted() {
+	if in.Routing.Obstacle == nil || in.allRouted() {
 		return nil
 	}
 	return &finding{reason: in.Routing.Obstacle.Reason, message: in.Routing.Obstacle.Message}
@@ -118,18 +117,12 @@ func hostFailing(in *Input) *finding {
 }
 
 func (in *Input) isRequested(host string) bool {
-	if in.Routing == nil {
-		return false
-	}
 	_, requested := in.Routing.Results[host]
 	return requested
 }
 
 // hostNotRequested returns a finding for a host before its first request.
 func hostNotRequested(in *Input) *finding {
-	if in.Routing == nil {
-		return nil
-	}
 	for _, host := range in.hosts {
 		if !in.isRequested(host.Name) && !IsRouted(host) && !IsWildcard(host.Name) {
 			return &finding{reason: v1beta1.WebsiteReasonRoutePending, message: notRequestedYet(host.Name)}
@@ -141,7 +134,7 @@ func hostNotRequested(in *Input) *finding {
 // certificateNotUsed returns a finding if the site is served with another certificate than the one in
 // the spec.
 func certificateNotUsed(in *Input) *finding {
-	if in.Routing == nil || in.Routing.UnusedCertificate == "" {
+	if in.Routing.UnusedCertificate == "" {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: in.Routing.UnusedCertificate}
@@ -150,9 +143,6 @@ func certificateNotUsed(in *Input) *finding {
 // dnsElsewhere returns a finding if the name of a host does not resolve to the Gateway. The site may
 // be behind another proxy, so that is not an error.
 func dnsElsewhere(in *Input) *finding {
-	if in.Routing == nil {
-		return nil
-	}
 	for _, host := range resources.HostNames(in.Website) {
 		if result, requested := in.Routing.Results[host]; requested && result.DNS != "" {
 			return &finding{reason: v1beta1.WebsiteReasonDNSElsewhere, message: leadsElsewhere(result)}
@@ -161,12 +151,7 @@ func dnsElsewhere(in *Input) *finding {
 	return nil
 }
 
-func hostsRouted(in *Input) *finding {
-	if in.Routing == nil {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonHostsRouted, message: "requests for the hosts reach the site"}
-}
+var hostsRouted = report(v1beta1.WebsiteReasonHostsRouted, "requests for the hosts reach the site")
 
 // IsWildcard reports whether a host is a wildcard, so that it cannot be requested.
 func IsWildcard(host string) bool { return len(host) > 0 && host[0] == '*' }

@@ -9,14 +9,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// serviceMissing returns a finding if pods are unreachable because there is no Service, with the
-// reason why it could not be created.
-func serviceMissing(in *Input) *finding {
-	if !in.ServiceMissing {
-		return nil
-	}
-	return childProblem(in)
-}
+// serviceMissing is for pods that are unreachable because there is no Service, with the reason why it
+// could not be created.
+var serviceMissing = only(func(in *Input) bool { return in.ServiceMissing }, childProblem)
 
 // noEndpoints returns a finding if the Service selects none of the ready pods. Without a ready pod,
 // there is another problem, or the cache lags.

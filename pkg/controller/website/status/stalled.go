@@ -54,7 +54,7 @@ func reconciling(in *Input) *finding {
 // obstacle returns the reason why the children of a Website do not match its spec, or nil. A Ready
 // Website can have one: pods do not start that are added to the serving ones.
 func obstacle(in *Input) *finding {
-	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem,
+	for _, find := range []finder{childProblem, noEndpoints, paused, podProblem,
 		unlessServing(suspendedWithoutCommit),
 		unlessServing(overdue), requestsRejected} {
 		if found := find(in); found != nil {

@@ -158,7 +158,7 @@ func (in *Input) syncOverdue(state commitState) *finding {
 	if in.SyncRequest.Begun.IsZero() || in.Now.Sub(in.SyncRequest.Begun) < in.syncLimit() {
 		return nil
 	}
-	for _, find := range []func(*Input) *finding{fetchProblem, podsUnreachable, syncUnreachable} {
+	for _, find := range []finder{fetchProblem, podsUnreachable, syncUnreachable} {
 		if found := find(in); found != nil {
 			return found
 		}

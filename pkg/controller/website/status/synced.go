@@ -69,34 +69,44 @@ func (in *Input) commitState() commitState {
 	return state
 }
 
-func notObserved(*Input) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonNotObserved,
-		message: "commit observation is disabled: website-controller runs with --commit-observation=None"}
+// whenCommits returns a predicate for a state of the commits.
+func whenCommits(state commitState) func(*Input) bool {
+	return func(in *Input) bool { return in.commitState() == state }
 }
 
-func podsUnreachable(in *Input) *finding {
-	if in.commitState() != commitUnreachable {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
-		message: "ready pods are unreachable from website-controller on port 8081; status.commit is the last commit that " +
-			"they reported"}
-}
+var (
+	notObserved = report(v1beta1.WebsiteReasonNotObserved,
+		"commit observation is disabled: website-controller runs with --commit-observation=None")
 
-func observing() *finding {
-	return &finding{reason: v1beta1.WebsiteReasonObserving,
-		message: "waiting for the ready pods to report their commit and their last fetch"}
-}
+	observing = report(v1beta1.WebsiteReasonObserving,
+		"waiting for the ready pods to report their commit and their last fetch")
 
-func commitPending(in *Input) *finding {
-	if in.commitState() != commitUnknown {
-		return nil
-	}
+	podsUnreachable = only(whenCommits(commitUnreachable), report(v1beta1.WebsiteReasonPodsUnreachable,
+		"ready pods are unreachable from website-controller on port 8081; status.commit is the last commit that they "+
+			"reported"))
+
+	noReadyPods = only(whenCommits(commitNone), report(v1beta1.WebsiteReasonNoReadyPods, "no pod is ready"))
+
+	syncUnreachable = onlyFollowers(func(pod *Pod) bool { return pod.SyncUnreachable },
+		report(v1beta1.WebsiteReasonPodsUnreachable, "the agent in ready pods does not answer, so the result of fetching "+
+			"is unknown; see \"kubectl logs\" of container \"git-sync\""))
+
+	// fetchingUnknown is for pods of which it is unknown whether they can fetch. The last reported
+	// condition holds meanwhile.
+	fetchingUnknown = onlyFollowers(func(pod *Pod) bool { return pod.FollowingUnknown }, func(in *Input) *finding {
+		if before := in.reported(v1beta1.WebsiteSynced); before != nil && isAboutFetching(before.Reason) {
+			return &finding{unchanged: before}
+		}
+		return observing(in)
+	})
+)
+
+var commitPending = only(whenCommits(commitUnknown), func(in *Input) *finding {
 	if before := in.reported(v1beta1.WebsiteSynced); before != nil && before.Reason != v1beta1.WebsiteReasonNoReadyPods {
 		return &finding{unchanged: before}
 	}
-	return observing()
-}
+	return observing(in)
+})
 
 // commitsDiffer returns a finding if ready pods serve different commits, or the reason why one of
 // them lacks the commit of the others.
@@ -163,34 +173,6 @@ func (in *Input) ofTheSpecBefore(found *finding) *finding {
 	return found
 }
 
-func noReadyPods(in *Input) *finding {
-	if in.commitState() != commitNone {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonNoReadyPods, message: "no pod is ready"}
-}
-
-func syncUnreachable(in *Input) *finding {
-	if !in.anyReadyFollower(func(pod *Pod) bool { return pod.SyncUnreachable }) {
-		return nil
-	}
-	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
-		message: "the agent in ready pods does not answer, so the result of fetching is unknown; see \"kubectl logs\" of " +
-			"container \"git-sync\""}
-}
-
-// fetchingUnknown returns a finding if it is unknown whether all ready pods can fetch. The last
-// reported condition holds meanwhile.
-func fetchingUnknown(in *Input) *finding {
-	if !in.anyReadyFollower(func(pod *Pod) bool { return pod.FollowingUnknown }) {
-		return nil
-	}
-	if before := in.reported(v1beta1.WebsiteSynced); before != nil && isAboutFetching(before.Reason) {
-		return &finding{unchanged: before}
-	}
-	return observing()
-}
-
 func isAboutFetching(reason string) bool {
 	switch reason {
 	case v1beta1.WebsiteReasonCommitPublished, v1beta1.WebsiteReasonPublishedWithWarnings,
@@ -229,12 +211,12 @@ func (in *Input) warnings() (messages []string) {
 	return messages
 }
 
-// anyReadyFollower reports whether the predicate holds for a ready pod. It returns false if the pods
-// follow no ref.
-func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
-	ref := resources.Git(in.Website).Ref
-	if ref != nil && requests.IsCommit(ref.Commit) {
-		return false // Nothing is followed.
-	}
-	return slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && is(&pod) })
+// onlyFollowers limits a finder to Websites with a ready pod that follows a ref and for which the
+// predicate holds.
+func onlyFollowers(is func(*Pod) bool, find finder) finder {
+	return only(func(in *Input) bool {
+		ref := resources.Git(in.Website).Ref
+		return (ref == nil || !requests.IsCommit(ref.Commit)) &&
+			slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && is(&pod) })
+	}, find)
 }
