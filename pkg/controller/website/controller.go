@@ -210,7 +210,7 @@ func New(config Config) (*Controller, error) {
 // RegisterWebsitesMetric registers the metrics of the Websites of a controller. A process has these
 // metrics of one controller only: a second call returns an error.
 func (c *Controller) RegisterWebsitesMetric() error {
-	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts, c.reconciler.clock)
+	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts.Counts, c.reconciler.clock)
 }
 
 // HasSynced reports whether the initial lists of all informers have been handled.

@@ -14,7 +14,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -202,7 +201,6 @@ func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Websi
 		return p
 	}
 	configMap, done, p := r.children.ConfigMaps.Apply(ctx, website, current, desired.configMap)
-	metrics.RecordChildWrite(r.children.ConfigMaps, done)
 	// Its creation needs no event: it is created together with the Deployment.
 	if done != children.Created {
 		r.events.ChildWritten(website, configMap, r.children.ConfigMaps, done)
@@ -220,18 +218,16 @@ func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *
 	if r.keys != nil {
 		keys = r.keys.Public()
 	}
-	done := children.Unchanged
 	websites, err := r.websiteIndex.IndexKeys(cache.NamespaceIndex, namespace)
 	switch {
 	case err != nil:
 		return nil // Only an index that does not exist is an error, and the informer has it.
 	case len(websites) == 0:
-		done, p = r.children.AgentKeys.Delete(ctx, namespace)
+		return r.children.AgentKeys.Delete(ctx, namespace)
 	case keys != "":
-		done, p = r.children.AgentKeys.Apply(ctx, namespace, keys)
+		return r.children.AgentKeys.Apply(ctx, namespace, keys)
 	}
-	metrics.RecordChildWrite(r.children.AgentConfigMaps, done)
-	return p
+	return nil
 }
 
 // ensureAgentConfigMap writes the configuration for the agents of one Website. It changes often, so
@@ -243,8 +239,7 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 
 	configMaps, name := r.children.AgentConfigMaps, resources.AgentConfigMapName(website)
 	if !resources.WantsAgentConfigMap(website) {
-		done, p := configMaps.Delete(ctx, website, name)
-		metrics.RecordChildWrite(configMaps, done)
+		_, p := configMaps.Delete(ctx, website, name)
 		return p
 	}
 	current, p := findChild(ctx, configMaps, website, desired, name)
@@ -255,8 +250,7 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	if current != nil {
 		pin = current.Pin
 	}
-	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, pin))
-	metrics.RecordChildWrite(configMaps, done)
+	_, _, p = configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, pin))
 	return p
 }
 
@@ -277,7 +271,6 @@ func (r *reconciler) ensureDeployment(ctx context.Context, input *status.Input,
 		apply = r.children.Deployments.ApplyRest
 	}
 	deployment, done, p := apply(ctx, input.Website, input.Deployment, desired.deployment)
-	metrics.RecordChildWrite(r.children.Deployments, done)
 	r.events.ChildWritten(input.Website, deployment, r.children.Deployments, done)
 	return deployment, p
 }
@@ -288,9 +281,5 @@ func (r *reconciler) collectConfigMaps(ctx context.Context, input *status.Input,
 	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
 	defer func() { end(p) }()
 
-	done, p := r.children.ConfigMaps.Collect(ctx, input.Website, input.Deployment, desired.configMap)
-	for _, operation := range done {
-		metrics.RecordChildWrite(r.children.ConfigMaps, operation)
-	}
-	return p
+	return r.children.ConfigMaps.Collect(ctx, input.Website, input.Deployment, desired.configMap)
 }

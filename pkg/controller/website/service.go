@@ -10,7 +10,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -51,7 +50,6 @@ func (r *reconciler) ensureService(ctx context.Context, input *status.Input,
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
-	metrics.RecordChildWrite(services, done)
 	// Its first creation needs no event: it is created together with the Deployment.
 	if done != children.Created || website.Status.ObservedGeneration != 0 {
 		r.events.ChildWritten(website, service, services, done)
@@ -69,8 +67,7 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, input *statu
 	budgets, website := r.children.PodDisruptionBudgets, input.Website
 	name := resources.PodDisruptionBudgetName(website)
 	if !resources.WantsPodDisruptionBudget(website) {
-		done, p := budgets.Delete(ctx, website, name)
-		metrics.RecordChildWrite(budgets, done)
+		_, p := budgets.Delete(ctx, website, name)
 		return p
 	}
 	current, p := findChild(ctx, budgets, website, desired, name)
@@ -79,7 +76,6 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, input *statu
 	}
 	budget, done, p := budgets.Apply(ctx, website, current,
 		workload.PodDisruptionBudget(website, input.Deployment, current, input.PodSelector))
-	metrics.RecordChildWrite(budgets, done)
 	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {
 		r.events.ChildWritten(website, budget, budgets, done)
@@ -109,7 +105,6 @@ func (r *reconciler) restoreService(ctx context.Context, input *status.Input, po
 		return nil, p
 	}
 	r.memory.of(website).portRefused = time.Time{}
-	metrics.RecordChildWrite(services, done)
 	r.events.ChildWritten(website, service, services, done)
 	if isLost {
 		r.events.NodePortLost(website, service, port)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -29,7 +30,7 @@ type AgentKeys struct {
 // Apply creates or updates the ConfigMap of a namespace. It leaves a ConfigMap of another client
 // alone. A ConfigMap that is missing in the cache is read: it may not have arrived yet, or lack the
 // label on which the informer selects.
-func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operation, *problem.Problem) {
+func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) *problem.Problem {
 	client, name := k.client(namespace), resources.AgentKeysConfigMapName
 	current := k.cached(namespace)
 	shown := current != nil
@@ -38,9 +39,9 @@ func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operatio
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return Unchanged, problem.ClassifyOther(fmt.Errorf("reading ConfigMap %q: %w", name, err))
+			return problem.ClassifyOther(fmt.Errorf("reading ConfigMap %q: %w", name, err))
 		case !isOurs(read):
-			return Unchanged, problem.NameTaken("ConfigMap/"+name+"/"+string(read.UID), false,
+			return problem.NameTaken("ConfigMap/"+name+"/"+string(read.UID), false,
 				"ConfigMap %q exists already and is not of %s, so it is left alone; delete it", name, resources.ManagedBy)
 		default:
 			current = cached.OfConfigMap(read)
@@ -52,35 +53,37 @@ func (k *AgentKeys) Apply(ctx context.Context, namespace, keys string) (Operatio
 	case current == nil:
 		desired.WithResourceVersion(neverStored)
 	case !current.DeletionTimestamp.IsZero():
-		return Unchanged, nil // The event of its deletion causes another creation.
+		return nil // The event of its deletion causes another creation.
 	case current.Keys == keys &&
 		(shown || current.Labels[resources.LabelManagedBy] == resources.ManagedBy):
-		return Unchanged, nil
+		return nil
 	default:
 		desired.WithUID(current.UID)
 		options.Force, done = true, Updated
 	}
 	applied, err := client.Apply(ctx, desired, options)
 	if err != nil {
-		return Unchanged, problem.Classify(fmt.Errorf("writing ConfigMap %q: %w", name, err))
+		return problem.Classify(fmt.Errorf("writing ConfigMap %q: %w", name, err))
 	}
 	k.cache.Mutation(cached.OfConfigMap(applied))
-	return done, nil
+	metrics.RecordChildWrite("ConfigMap", string(done))
+	return nil
 }
 
 // Delete removes the ConfigMap of a namespace if the cache has one.
-func (k *AgentKeys) Delete(ctx context.Context, namespace string) (Operation, *problem.Problem) {
+func (k *AgentKeys) Delete(ctx context.Context, namespace string) *problem.Problem {
 	current := k.cached(namespace)
 	if current == nil || !current.DeletionTimestamp.IsZero() {
-		return Unchanged, nil
+		return nil
 	}
 	err := k.client(namespace).Delete(ctx, current.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: ptr.To(current.UID)},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return Unchanged, problem.Classify(fmt.Errorf("deleting ConfigMap %q: %w", current.Name, err))
+		return problem.Classify(fmt.Errorf("deleting ConfigMap %q: %w", current.Name, err))
 	}
-	return Deleted, nil
+	metrics.RecordChildWrite("ConfigMap", string(Deleted))
+	return nil
 }
 
 // All returns the names of all such ConfigMaps in the cache.

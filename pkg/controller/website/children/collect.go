@@ -18,25 +18,22 @@ import (
 // Collect deletes the configurations with which no pod of a Website can be started any more: neither
 // the Deployment nor one of its ReplicaSets or pods refers to them. Those for ReplicaSets without
 // pods stay as well: `kubectl rollout undo` starts pods from them. Orphans are adopted, so that they
-// are deleted with the Website at the latest. It returns the operation.
+// are deleted with the Website at the latest.
 //
 // The caches only save requests to the API server. Before a deletion, everything is read from there,
 // in the order in which references are passed on: a ReplicaSet comes from the Deployment, a pod from
 // a ReplicaSet.
 func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *cached.Deployment,
-	current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
-	var done []Operation
+	current *corev1ac.ConfigMapApplyConfiguration) *problem.Problem {
 	var unused []*cached.ConfigMap
 	mounted := sets.New(deployment.NginxConfigMaps...).Insert(*current.GetName())
 	for _, configMap := range c.named(website) {
 		switch {
 		case mounted.Has(configMap.Name) || !configMap.DeletionTimestamp.IsZero():
 		case c.isOrphanOf(website, configMap):
-			adopted, p := c.adopt(ctx, website, configMap.Name, current)
-			if p != nil {
-				return done, p
+			if p := c.adopt(ctx, website, configMap.Name, current); p != nil {
+				return p
 			}
-			done = append(done, adopted)
 		case metav1.IsControlledBy(configMap, website) && !c.isMounted(configMap):
 			unused = append(unused, configMap)
 		}
@@ -44,23 +41,21 @@ func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, depl
 	// Before it has observed the current template, the Deployment controller may still create a
 	// ReplicaSet for an earlier one.
 	if len(unused) == 0 || deployment.Status.ObservedGeneration < deployment.Generation {
-		return done, nil
+		return nil
 	}
 	mounted, p := c.mounted(ctx, website, deployment.Name)
 	if p != nil || !mounted.Has(*current.GetName()) {
-		return done, p
+		return p
 	}
 	for _, configMap := range unused {
 		if mounted.Has(configMap.Name) {
 			continue
 		}
-		deleted, p := c.Delete(ctx, website, configMap.Name)
-		if p != nil {
-			return done, p
+		if _, p := c.Delete(ctx, website, configMap.Name); p != nil {
+			return p
 		}
-		done = append(done, deleted)
 	}
-	return done, nil
+	return nil
 }
 
 // isMounted reports whether the cache has a ReplicaSet whose pods mount a ConfigMap.
@@ -113,30 +108,31 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 // adopt makes a Website the owner of an earlier configuration that has none. The applied fields are
 // applied again with an owner: an apply without the content would remove it.
 func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name string,
-	current *corev1ac.ConfigMapApplyConfiguration) (Operation, *problem.Problem) {
+	current *corev1ac.ConfigMapApplyConfiguration) *problem.Problem {
 	client := c.client(website.Namespace)
 	orphan, err := client.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Unchanged, nil
+		return nil
 	case err != nil:
-		return Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", c.name, name, err))
+		return problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", c.name, name, err))
 	case !c.isOrphanOf(website, c.trim(orphan)):
-		return Unchanged, nil
+		return nil
 	}
 	if p := c.mayOwn(ctx, website, name); p != nil {
-		return Unchanged, p
+		return p
 	}
 	applied, err := c.Extract(orphan, cached.FieldManager)
 	if err != nil {
-		return Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", c.name, name, err))
+		return problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", c.name, name, err))
 	}
 	applied.OwnerReferences = current.OwnerReferences
 	adopted, err := client.Apply(ctx, applied.WithUID(orphan.UID),
 		metav1.ApplyOptions{FieldManager: cached.FieldManager, Force: true})
 	if err != nil {
-		return Unchanged, problem.Classify(fmt.Errorf("adopting %s %q: %w", c.name, name, err))
+		return problem.Classify(fmt.Errorf("adopting %s %q: %w", c.name, name, err))
 	}
 	c.Remember(adopted)
-	return Adopted, nil
+	c.counted(Adopted)
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -58,6 +59,12 @@ func newKind[S cached.Object, T cached.Child, A cached.ApplyConfiguration[A], C 
 
 // String returns the name of the kind.
 func (k *Kind[S, T, A]) String() string { return k.name }
+
+// counted counts a write in the metrics, and returns it.
+func (k *Kind[S, T, A]) counted(done Operation) Operation {
+	metrics.RecordChildWrite(k.name, string(done))
+	return done
+}
 
 // Operation is the result of a write of a child.
 type Operation string
@@ -137,9 +144,9 @@ func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, chi
 	case applied.GetResourceVersion() == child.GetResourceVersion():
 		return applied, Unchanged, nil // Admission restored the fields.
 	case !metav1.IsControlledBy(child, website):
-		return applied, Adopted, nil
+		return applied, k.counted(Adopted), nil
 	default:
-		return applied, Updated, nil
+		return applied, k.counted(Updated), nil
 	}
 }
 
@@ -184,7 +191,7 @@ func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, de
 	if err != nil {
 		return none, Unchanged, problem.Classify(fmt.Errorf("creating %s %q: %w", k.name, name, err))
 	}
-	return k.Remember(live), Created, nil
+	return k.Remember(live), k.counted(Created), nil
 }
 
 // Delete removes the child of a Website if the cache has one: a child that is not there yet queues
@@ -210,7 +217,7 @@ func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, na
 	case err != nil:
 		return Unchanged, problem.Classify(fmt.Errorf("deleting %s %q: %w", k.name, name, err))
 	default:
-		return Deleted, nil
+		return k.counted(Deleted), nil
 	}
 }
 

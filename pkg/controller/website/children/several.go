@@ -31,22 +31,15 @@ func (s *Several[S, T, A]) Of(website *v1beta1.Website) []T {
 	return children
 }
 
-// DeleteOthers removes the children of a Website in the cache whose names are not listed, and returns
-// their number.
-func (s *Several[S, T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) (int,
-	*problem.Problem) {
-	deleted := 0
+// DeleteOthers removes the children of a Website in the cache whose names are not listed.
+func (s *Several[S, T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) *problem.Problem {
 	for _, child := range s.Of(website) {
 		if slices.Contains(names, child.GetName()) {
 			continue
 		}
-		done, p := s.Delete(ctx, website, child.GetName())
-		if p != nil {
-			return deleted, p
-		}
-		if done == Deleted {
-			deleted++
+		if _, p := s.Delete(ctx, website, child.GetName()); p != nil {
+			return p
 		}
 	}
-	return deleted, nil
+	return nil
 }

@@ -3,7 +3,6 @@
 package metrics
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -119,12 +117,8 @@ func RecordStep(step string, result problem.Result, took time.Duration) {
 // RecordStatusWrite counts a write of a status.
 func RecordStatusWrite() { statusWrites.Inc() }
 
-// RecordChildWrite counts the write of a child, unless it was left unchanged.
-func RecordChildWrite(kind fmt.Stringer, done children.Operation) {
-	if done != children.Unchanged {
-		childWrites.WithLabelValues(kind.String(), string(done)).Inc()
-	}
-}
+// RecordChildWrite counts the write of a child.
+func RecordChildWrite(kind, operation string) { childWrites.WithLabelValues(kind, operation).Inc() }
 
 // RecordRelease counts a release that all ready pods serve.
 func RecordRelease(release *v1beta1.WebsiteRelease) {

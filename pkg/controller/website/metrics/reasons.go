@@ -4,9 +4,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// otherReason is counted in place of reasons that are not in reasons: clients that may write a status
+// otherReason is counted in place of unknown reasons: clients that may write a status
 // can set any reason.
 const otherReason = "Other"
 
@@ -22,7 +23,8 @@ var conditionTypes = sets.New(
 	v1beta1.WebsiteStalled,
 )
 
-// reasons are the reasons of the conditions of a Website. The list bounds the number of series.
+// reasons are the reasons of the conditions of a Website, apart from those of hosts and of fetches. They
+// bound the number of series.
 var reasons = sets.New(
 	v1beta1.WebsiteReasonPending,
 	v1beta1.WebsiteReasonServing,
@@ -51,32 +53,9 @@ var reasons = sets.New(
 	v1beta1.WebsiteReasonContainerFailing,
 	v1beta1.WebsiteReasonPodNotStarting,
 	v1beta1.WebsiteReasonPodCreationFailed,
-	v1beta1.WebsiteReasonRepositoryTooLarge,
-	v1beta1.WebsiteReasonAccessSecretInvalid,
 	v1beta1.WebsiteReasonCommitPublished,
 	v1beta1.WebsiteReasonPublishedWithWarnings,
 	v1beta1.WebsiteReasonCommitsDiffer,
-	v1beta1.WebsiteReasonPathNotFound,
-	v1beta1.WebsiteReasonRepositoryUnreachable,
-	v1beta1.WebsiteReasonRepositoryNotFound,
-	v1beta1.WebsiteReasonAuthenticationFailed,
-	v1beta1.WebsiteReasonRefNotFound,
-	v1beta1.WebsiteReasonRepositoryEmpty,
-	v1beta1.WebsiteReasonHeadNotFound,
-	v1beta1.WebsiteReasonCommitRefused,
-	v1beta1.WebsiteReasonHostKeyMismatch,
-	v1beta1.WebsiteReasonRepositoryCertificateInvalid,
-	v1beta1.WebsiteReasonCAInvalid,
-	v1beta1.WebsiteReasonCAMissing,
-	v1beta1.WebsiteReasonCredentialsMissing,
-	v1beta1.WebsiteReasonKnownHostsMissing,
-	v1beta1.WebsiteReasonProtocolRefused,
-	v1beta1.WebsiteReasonWebPageAnswered,
-	v1beta1.WebsiteReasonCommitInvalid,
-	v1beta1.WebsiteReasonSubmoduleFailing,
-	v1beta1.WebsiteReasonRepositoryTimedOut,
-	v1beta1.WebsiteReasonSyncOutOfMemory,
-	v1beta1.WebsiteReasonSyncFailing,
 	v1beta1.WebsiteReasonPinned,
 	v1beta1.WebsiteReasonRefElsewhere,
 	v1beta1.WebsiteReasonSyncTimedOut,
@@ -87,23 +66,8 @@ var reasons = sets.New(
 	v1beta1.WebsiteReasonSuspended,
 	v1beta1.WebsiteReasonSuspendedWithoutCommit,
 	v1beta1.WebsiteReasonSuspending,
-	v1beta1.WebsiteReasonHostsRouted,
 	v1beta1.WebsiteReasonHostRouted,
 	v1beta1.WebsiteReasonHostNotRequested,
-	v1beta1.WebsiteReasonRedirectUnavailable,
-	v1beta1.WebsiteReasonCertificateNotUsed,
-	v1beta1.WebsiteReasonDNSElsewhere,
-	v1beta1.WebsiteReasonRoutePending,
-	v1beta1.WebsiteReasonHostTaken,
-	v1beta1.WebsiteReasonGatewayAPIMissing,
-	v1beta1.WebsiteReasonGatewayNotFound,
-	v1beta1.WebsiteReasonGatewayNotProgrammed,
-	v1beta1.WebsiteReasonRouteNotAccepted,
-	v1beta1.WebsiteReasonListenerConflicted,
-	v1beta1.WebsiteReasonReferencesNotResolved,
-	v1beta1.WebsiteReasonRouteNotWritten,
-	v1beta1.WebsiteReasonHostUnreachable,
-	v1beta1.WebsiteReasonCertificateInvalid,
 	v1beta1.WebsiteReasonPreviewsCurrent,
 	v1beta1.WebsiteReasonPreviewLimitReached,
 	v1beta1.WebsiteReasonBranchesUnknown,
@@ -111,7 +75,7 @@ var reasons = sets.New(
 )
 
 func boundedReason(reason string) string {
-	if reasons.Has(reason) {
+	if reasons.Has(reason) || status.IsFetchProblem(reason) || status.IsOfHosts(reason) {
 		return reason
 	}
 	return otherReason

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
@@ -43,7 +42,8 @@ var rolloutsDesc = metrics.NewDesc(subsystem+"_limited_rollouts",
 // RegisterWebsites registers the numbers of Websites by condition, of their certificates, and of
 // limited rollouts with the registry that component-base serves. A process has these metrics of one
 // controller only: a second call returns an error.
-func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts *rollout.Limit, clock clock.PassiveClock) error {
+func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts func() (pending, inProgress int),
+	clock clock.PassiveClock) error {
 	collector := &websitesCollector{websites: websites, rollouts: rollouts, clock: clock}
 	if err := legacyregistry.CustomRegister(collector); err != nil {
 		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
@@ -56,7 +56,7 @@ func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts *rollout.L
 type websitesCollector struct {
 	metrics.BaseStableCollector
 	websites websitelisters.WebsiteLister
-	rollouts *rollout.Limit
+	rollouts func() (pending, inProgress int)
 	clock    clock.PassiveClock
 }
 
@@ -88,7 +88,7 @@ func (c *websitesCollector) CollectWithStability(out chan<- metrics.Metric) {
 	for c, count := range countCertificates(websites, c.clock.Now()) {
 		out <- metrics.NewLazyConstMetric(certificatesDesc, metrics.GaugeValue, float64(count), string(c.mode), c.state)
 	}
-	pending, inProgress := c.rollouts.Counts()
+	pending, inProgress := c.rollouts()
 	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(pending), "pending")
 	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(inProgress), "in_progress")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/branches"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -128,7 +127,6 @@ func (r *Previews) deleteOthers(ctx context.Context, in *branchState, selected *
 
 func (r *Previews) delete(ctx context.Context, website, preview *v1beta1.Website, why string) *problem.Problem {
 	done, p := r.children.Previews.Delete(ctx, website, preview.Name)
-	metrics.RecordChildWrite(r.children.Previews, done)
 	if done == children.Deleted {
 		r.events.PreviewRemoved(website, preview, why)
 	}
@@ -165,7 +163,6 @@ func (r *Previews) ensure(ctx context.Context, website *v1beta1.Website, branch 
 		return problem.InvalidSpec(fmt.Errorf("the preview of branch %q: %w", branch, err))
 	}
 	preview, done, p := r.children.Previews.Ensure(ctx, website, desired)
-	metrics.RecordChildWrite(r.children.Previews, done)
 	if p == nil {
 		r.events.ChildWritten(website, preview, r.children.Previews, done)
 	}

@@ -3,7 +3,6 @@ package routes
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -177,7 +175,6 @@ func ensureRoute[S, T cached.Object, A cached.ApplyConfiguration[A]](ctx context
 	if p != nil {
 		return child, p
 	}
-	metrics.RecordChildWrite(kind, done)
 	r.events.ChildWritten(website, child, kind, done)
 	return child, nil
 }
@@ -193,22 +190,15 @@ func (r *Routes) deleteRoutes(ctx context.Context, website *v1beta1.Website, des
 			slices.DeleteFunc(httpRoutes, isPlain(r.router.gateway))
 	}
 	for _, kind := range []struct {
-		fmt.Stringer
-		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
+		deleteOthers func(context.Context, *v1beta1.Website, ...string) *problem.Problem
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers,
-			append(desired.ingressNames(), kept.ingresses(ingresses)...)},
-		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers,
-			append(namesOf(desired.httpRoutes), kept.httpRoutes(httpRoutes)...)},
-		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets),
-			kept.listenerSets(r.children.ListenerSets.Of(website))...)},
+		{r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), kept.ingresses(ingresses)...)},
+		{r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), kept.httpRoutes(httpRoutes)...)},
+		{r.children.ListenerSets.DeleteOthers,
+			append(namesOf(desired.listenerSets), kept.listenerSets(r.children.ListenerSets.Of(website))...)},
 	} {
-		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
-		for range deleted {
-			metrics.RecordChildWrite(kind, children.Deleted)
-		}
-		if p != nil {
+		if p := kind.deleteOthers(ctx, website, kind.names...); p != nil {
 			return p.RetriedApart()
 		}
 	}

@@ -49,6 +49,12 @@ var remedies = map[string]remedy{
 	v1beta1.WebsiteReasonHostTaken: byUser,
 }
 
+// IsOfHosts reports whether a reason is one of the condition Routed.
+func IsOfHosts(reason string) bool {
+	_, isKnown := remedies[reason]
+	return isKnown
+}
+
 // hostsDeadline is the time for which a reason that a user has to resolve may last: the progress
 // deadline of a Deployment.
 const hostsDeadline = resources.ProgressDeadlineSeconds * time.Second

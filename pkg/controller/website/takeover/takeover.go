@@ -20,7 +20,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -114,7 +113,6 @@ func (t *Takeover) KeepFormerPods(ctx context.Context, input *status.Input) *pro
 	if p != nil {
 		return p
 	}
-	metrics.RecordChildWrite(services, done)
 	t.events.ChildWritten(website, service, services, done)
 	return nil
 }
