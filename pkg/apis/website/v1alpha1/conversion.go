@@ -26,7 +26,6 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 		spec.DeploymentName, spec.Replicas = out.Spec.DeploymentName, out.Spec.Replicas
 		status.AvailableReplicas = out.Status.AvailableReplicas
 		out.Spec, out.Status = spec, status
-		out.ManagedFields = ManagedFieldsInV1beta1(in.ManagedFields)
 		return nil
 	}
 	if err := autoConvert_v1alpha1_Website_To_website_Website(in, out, s); err != nil {
@@ -50,7 +49,6 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 		return err
 	}
 	out.Annotations = withCarriedFields(in.Annotations, annotation)
-	out.ManagedFields = ManagedFieldsInV1beta1(in.ManagedFields)
 	return nil
 }
 

@@ -18,9 +18,10 @@ import (
 // the fields that an applier no longer sets. This fails for v1alpha1, where all
 // fields that it lacks are one value of an annotation: a field of v1beta1 could
 // never be removed once a manager has used v1alpha1. Managed fields are therefore
-// stored in v1beta1, and converted with the object. This is done here and not in
-// the registry, because only conversion handles objects both from the store and
-// for clients.
+// stored in v1beta1. Conversion translates them for clients of v1alpha1, and the
+// strategies translate what these send back. The field manager runs between the two: it
+// converts the object once for each manager with entries in another version than the
+// request's, which takes longer than the rest of a patch.
 
 var (
 	alphaVersion = SchemeGroupVersion.String()
