@@ -60,76 +60,36 @@ type Config struct {
 	FieldRules registry.FieldRules
 }
 
-// CompletedConfig is a Config with every default filled in. Only Complete makes
-// one, so a Server cannot be made from an incomplete Config.
-type CompletedConfig struct {
-	*completedConfig
-}
-
-type completedConfig struct {
-	generic genericapiserver.CompletedConfig
-	scheme  *runtime.Scheme
-	codecs  serializer.CodecFactory
-	store   *store.Guard
-	trust   *trust.Cluster
-	peers   *peers.Peers
-
-	registrar  *registration.Registrar
-	bodies     *bodies.Limiter
-	snapshots  *backup.Schedule
-	fieldRules registry.FieldRules
-}
-
 // Server is website-apiserver.
 type Server struct {
 	// GenericAPIServer serves the API group.
 	GenericAPIServer *genericapiserver.GenericAPIServer
 
-	store     *store.Guard
-	trust     *trust.Cluster
-	peers     *peers.Peers
-	registrar *registration.Registrar
-	snapshots *backup.Schedule
-}
-
-// Complete fills in defaults.
-func (c *Config) Complete() CompletedConfig {
-	connects.Apply(&c.GenericConfig.Config)
-	documentSync(&c.GenericConfig.Config)
-	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(),
-		scheme:  c.Scheme,
-		codecs:  c.Codecs,
-		store:   c.Store,
-		trust:   c.Trust,
-		peers:   c.Peers,
-
-		registrar:  c.Registrar,
-		bodies:     c.Bodies,
-		snapshots:  c.Snapshots,
-		fieldRules: c.FieldRules,
-	}}
+	config *Config
 }
 
 // New returns a Server that is ready to run. It returns an error when the
 // storage cannot be set up.
-func (c CompletedConfig) New() (*Server, error) {
-	genericServer, err := c.generic.New("website-apiserver", genericapiserver.NewEmptyDelegate())
+func (c *Config) New() (*Server, error) {
+	connects.Apply(&c.GenericConfig.Config)
+	documentSync(&c.GenericConfig.Config)
+	generic := c.GenericConfig.Complete()
+	genericServer, err := generic.New("website-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("creating the generic API server: %w", err)
 	}
 
-	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter,
-		c.generic.Authorization.Authorizer, c.fieldRules)
+	websites, err := storage.NewStorage(c.Scheme, generic.RESTOptionsGetter, generic.Authorization.Authorizer,
+		c.FieldRules)
 	if err != nil {
 		return nil, err
 	}
-	if c.bodies != nil {
-		c.bodies.Size = websites.Website.EncodedSize
+	if c.Bodies != nil {
+		c.Bodies.Size = websites.Website.EncodedSize
 	}
 	// The options of the subresource sync are a type of the group.
-	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme,
-		runtime.NewParameterCodec(c.scheme), c.codecs)
+	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.Scheme,
+		runtime.NewParameterCodec(c.Scheme), c.Codecs)
 	group.NegotiatedSerializer = encoding.NewNegotiatedSerializer(group.NegotiatedSerializer)
 	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {
 		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
@@ -148,8 +108,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err := genericServer.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing the API group %s: %w", website.GroupName, err)
 	}
-	return &Server{GenericAPIServer: genericServer, store: c.store, trust: c.trust, peers: c.peers, registrar: c.registrar,
-		snapshots: c.snapshots}, nil
+	return &Server{GenericAPIServer: genericServer, config: c}, nil
 }
 
 // Run serves until ctx ends, finishes the requests in flight and records the store
@@ -162,24 +121,24 @@ func (s *Server) Run(ctx context.Context) error {
 	// Announcements to clients end first, also when the server cannot listen.
 	announcing, withdraw := context.WithCancel(ctx)
 	defer withdraw()
-	if s.trust != nil {
-		background.Go(func() { s.trust.Run(running) })
+	if s.config.Trust != nil {
+		background.Go(func() { s.config.Trust.Run(running) })
 		waiting, cancel := context.WithTimeout(ctx, trustTimeout)
-		s.trust.Wait(waiting)
+		s.config.Trust.Wait(waiting)
 		cancel()
 	}
 	// The store is verified before the server listens, so that a server with the
 	// right store rejects no request at its start.
-	s.store.Start(ctx)
-	background.Go(func() { s.store.Run(running, clock.RealClock{}) })
-	if s.peers != nil {
-		background.Go(func() { s.peers.Run(announcing) })
+	s.config.Store.Start(ctx)
+	background.Go(func() { s.config.Store.Run(running, clock.RealClock{}) })
+	if s.config.Peers != nil {
+		background.Go(func() { s.config.Peers.Run(announcing) })
 	}
-	if s.registrar != nil {
-		background.Go(func() { s.registrar.Run(announcing) })
+	if s.config.Registrar != nil {
+		background.Go(func() { s.config.Registrar.Run(announcing) })
 	}
-	if s.snapshots != nil {
-		background.Go(func() { s.snapshots.Run(running, clock.RealClock{}) })
+	if s.config.Snapshots != nil {
+		background.Go(func() { s.config.Snapshots.Run(running, clock.RealClock{}) })
 	}
 	prepared := s.GenericAPIServer.PrepareRun()
 	withdrawSharedPaths(prepared.OpenAPIV3VersionedService)

@@ -65,7 +65,7 @@ func newServer(t *testing.T) string {
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          website.GroupName + "/websites",
 	}
-	server, err := (&Config{GenericConfig: config, Scheme: scheme, Codecs: codecs}).Complete().New()
+	server, err := (&Config{GenericConfig: config, Scheme: scheme, Codecs: codecs}).New()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +87,7 @@ func newImporter(cmd *cobra.Command, o options.CompletedOptions, delay time.Dura
 	}
 	host, err := o.HostConfig()
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: %w", err)
+		return nil, err
 	}
 	return crdimport.New(crdimport.Config{
 		Host: host, Websites: websites, Store: storeConfig, PropagationDelay: delay, Out: cmd.OutOrStdout(),

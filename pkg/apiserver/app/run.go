@@ -48,7 +48,7 @@ func serve(ctx context.Context, o options.CompletedOptions) error {
 	if err != nil {
 		return err
 	}
-	server, err := config.Complete().New()
+	server, err := config.New()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package options
 import (
 	"fmt"
 
+	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -27,10 +28,9 @@ func (o CompletedOptions) Etcd() (storagebackend.TransportConfig, string) {
 }
 
 // WebsiteStorage returns the server's storage configuration of Websites, and the
-// resource prefix. It does not change the options. It returns an error when flags
-// contradict each other, or when the encryption keys cannot be read.
+// resource prefix. It returns an error when flags contradict each other, or when the
+// encryption keys cannot be read.
 func (o CompletedOptions) WebsiteStorage() (storagebackend.ConfigForResource, string, error) {
-	o = o.clone()
 	if err := o.applyStorageCodec(); err != nil {
 		return storagebackend.ConfigForResource{}, "", err
 	}
@@ -39,7 +39,11 @@ func (o CompletedOptions) WebsiteStorage() (storagebackend.ConfigForResource, st
 	if err := o.Recommended.Etcd.ApplyTo(config); err != nil {
 		return storagebackend.ConfigForResource{}, "", fmt.Errorf("applying the etcd options: %w", err)
 	}
-	options, err := config.RESTOptionsGetter.GetRESTOptions(websitesResource, &website.Website{})
+	return websiteStorage(config.RESTOptionsGetter)
+}
+
+func websiteStorage(getter generic.RESTOptionsGetter) (storagebackend.ConfigForResource, string, error) {
+	options, err := getter.GetRESTOptions(websitesResource, &website.Website{})
 	if err != nil {
 		return storagebackend.ConfigForResource{}, "", fmt.Errorf("reading the storage options of Websites: %w", err)
 	}

@@ -23,10 +23,6 @@ import (
 // CompletedOptions are Options with every default that depends on another
 // option filled in. Only Complete makes them.
 type CompletedOptions struct {
-	*completedOptions
-}
-
-type completedOptions struct {
 	*Options
 	embeddedEtcd bool
 	// etcd is the embedded etcd, once it is made.
@@ -35,9 +31,9 @@ type completedOptions struct {
 
 // Complete selects the embedded etcd when no other is given, and fills in
 // defaults. It returns an error when the data directory cannot hold the embedded
-// etcd's socket. It does not change the options.
+// etcd's socket.
 func (o *Options) Complete() (CompletedOptions, error) {
-	completed := &completedOptions{Options: o.clone()}
+	completed := CompletedOptions{Options: o}
 	etcd := &completed.Recommended.Etcd.StorageConfig.Transport
 	if len(etcd.ServerList) == 0 {
 		endpoint, err := embeddedetcd.Endpoint(o.DataDir)
@@ -50,7 +46,7 @@ func (o *Options) Complete() (CompletedOptions, error) {
 	if err := completed.ServerRun.Complete(); err != nil {
 		return CompletedOptions{}, fmt.Errorf("completing the server options: %w", err)
 	}
-	return CompletedOptions{completed}, nil
+	return completed, nil
 }
 
 // EmbeddedEtcd reports whether the server runs an etcd of its own in DataDir.
@@ -59,7 +55,6 @@ func (o CompletedOptions) EmbeddedEtcd() bool { return o.embeddedEtcd }
 // WithEmbeddedEtcd returns options for a server over this etcd. While it does not run, requests fail
 // with the reason.
 func (o CompletedOptions) WithEmbeddedEtcd(etcd *embeddedetcd.Supervisor) CompletedOptions {
-	o = o.clone()
 	o.etcd = etcd
 	return o
 }
@@ -72,11 +67,10 @@ func (o CompletedOptions) Validate() error {
 	)
 }
 
-// Config returns the server's configuration. It waits until the host cluster can be
-// reached, on whose version the defaults depend and without which no request can be
-// authorized. It does not change the options.
+// Config returns the server's configuration, for which it changes the options: it can be called once. It waits until
+// the host cluster can be reached, on whose version the defaults depend and without which no request can be
+// authorized.
 func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error) {
-	o = o.clone()
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
 
 	// Steps that depend on the flags only come first: mistakes are reported before
@@ -149,11 +143,6 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	}
 	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted,
 		Peers: replicas, Registrar: registrar, Bodies: limiter, Snapshots: snapshots, FieldRules: o.fieldRules()}, nil
-}
-
-// clone returns a copy that may be changed while it is applied.
-func (o CompletedOptions) clone() CompletedOptions {
-	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd, etcd: o.etcd}}
 }
 
 // ensureServingCertificate makes a self-signed certificate if the flags

@@ -19,7 +19,6 @@ import (
 	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 )
@@ -56,12 +55,11 @@ const hostRetryInterval = time.Second
 // If a resource is served but cannot be read, policies may exist: the server does not
 // become ready until it has the permission.
 func (o CompletedOptions) adaptToHost(ctx context.Context) error {
-	// The recommended options make the same client configuration later.
-	probe := genericapiserver.NewRecommendedConfig(o.codecs)
-	if err := o.Recommended.CoreAPI.ApplyTo(probe); err != nil {
-		return fmt.Errorf("--kubeconfig: %w", err)
+	config, err := o.HostConfig()
+	if err != nil {
+		return err
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(probe.ClientConfig)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client of the host cluster: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -29,7 +30,11 @@ var websitesResource = website.Resource("websites")
 // It returns the guard and the schedule of snapshots, which run while the server runs.
 func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserver.RecommendedConfig) (*store.Guard,
 	*backup.Schedule, error) {
-	storeConfig, err := o.storeConfig(config)
+	stored, resourcePrefix, err := websiteStorage(config.RESTOptionsGetter)
+	if err != nil {
+		return nil, nil, err
+	}
+	storeConfig, err := o.storeConfig(stored, resourcePrefix, config.ClientConfig)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,53 +65,46 @@ func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserv
 }
 
 // StoreConfig configures the commands that read the store of a running server. It
-// does not change the options. It returns an error when flags contradict each other.
+// returns an error when flags contradict each other.
 func (o CompletedOptions) StoreConfig() (store.Config, error) {
-	o = o.clone()
-	if err := o.applyStorageCodec(); err != nil {
+	stored, resourcePrefix, err := o.WebsiteStorage()
+	if err != nil {
 		return store.Config{}, err
 	}
-	config := genericapiserver.NewRecommendedConfig(o.codecs)
-	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
-		return store.Config{}, fmt.Errorf("--kubeconfig: %w", err)
+	config, err := o.HostConfig()
+	if err != nil {
+		return store.Config{}, err
 	}
-	o.Recommended.Etcd.SkipHealthEndpoints = true
-	if err := o.Recommended.Etcd.ApplyTo(&config.Config); err != nil {
-		return store.Config{}, fmt.Errorf("applying the etcd options: %w", err)
-	}
-	return o.storeConfig(config)
+	return o.storeConfig(stored, resourcePrefix, config)
 }
 
 // HostConfig returns the configuration of a client of the host cluster.
 func (o CompletedOptions) HostConfig() (*rest.Config, error) {
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
-	if err := o.clone().Recommended.CoreAPI.ApplyTo(config); err != nil {
-		return nil, err
+	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	return config.ClientConfig, nil
 }
 
-func (o CompletedOptions) storeConfig(config *genericapiserver.RecommendedConfig) (store.Config, error) {
-	options, err := config.RESTOptionsGetter.GetRESTOptions(websitesResource, &website.Website{})
-	if err != nil {
-		return store.Config{}, fmt.Errorf("reading the storage options of Websites: %w", err)
-	}
-	client, err := hostClient(config.ClientConfig)
+func (o CompletedOptions) storeConfig(stored storagebackend.ConfigForResource, resourcePrefix string,
+	config *rest.Config) (store.Config, error) {
+	client, err := hostClient(config)
 	if err != nil {
 		return store.Config{}, err
 	}
-	metadataClient, err := metadata.NewForConfig(config.ClientConfig)
+	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
 		return store.Config{}, fmt.Errorf("making a client of the host cluster: %w", err)
 	}
 	return store.Config{
-		Etcd: options.StorageConfig.Config,
+		Etcd: stored.Config,
 		Host: store.HostRecords{ConfigMaps: client.CoreV1().ConfigMaps(o.StoreRecordNamespace),
 			Namespace: o.StoreRecordNamespace},
 		Owned: func(ctx context.Context) ([]store.OwnedObject, error) {
 			return store.OwnedObjects(ctx, metadataClient)
 		},
-		Websites: store.WebsiteUIDs(*options.StorageConfig, options.ResourcePrefix),
+		Websites: store.WebsiteUIDs(stored, resourcePrefix),
 	}, nil
 }
 
