@@ -34,40 +34,56 @@ var websiteVersions = []struct {
 // it. It is below the priorities of Kubernetes' own groups.
 const groupPriority = 1000
 
-func apiServiceName(version string) string { return version + "." + websiteGroup }
-
-// applyService applies the Service of website-apiserver, well before the APIServices that
+// applyService applies the Service of a server beside the cluster, well before the APIServices that
 // refer to it: kube-apiserver fetches their OpenAPI documents at once, and retries only
 // after a minute if its cache lacks the Service.
-func applyService(ctx context.Context, client kubernetes.Interface, port int) error {
+func applyService(ctx context.Context, client kubernetes.Interface, server string, port int) error {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	// The aggregation layer connects to Services only. This one points out of the cluster.
-	service := corev1ac.Service(websiteAPIServer, websiteNamespace).WithSpec(corev1ac.ServiceSpec().
+	service := corev1ac.Service(server, websiteNamespace).WithSpec(corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeExternalName).
 		WithExternalName("localhost").
 		WithPorts(corev1ac.ServicePort().WithName("https").WithPort(int32(port))))
 	if _, err := client.CoreV1().Services(websiteNamespace).Apply(ctx, service, options); err != nil {
-		return fmt.Errorf("applying the Service of website-apiserver: %w", err)
+		return fmt.Errorf("applying the Service of %s: %w", server, err)
 	}
 	return nil
 }
 
-// applyAPIServices registers website-apiserver, with its CA, for each version of the API.
-func applyAPIServices(ctx context.Context, registration aggregator.Interface, caBundle []byte, port int) error {
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	for _, version := range websiteVersions {
-		name := apiServiceName(version.name)
-		apiService := apiregistrationv1ac.APIService(name).WithSpec(apiregistrationv1ac.APIServiceSpec().
-			WithGroup(websiteGroup).
-			WithVersion(version.name).
-			WithGroupPriorityMinimum(groupPriority).
-			WithVersionPriority(version.priority).
-			WithCABundle(caBundle...).
-			WithService(apiregistrationv1ac.ServiceReference().
-				WithNamespace(websiteNamespace).WithName(websiteAPIServer).WithPort(int32(port))))
-		if _, err := registration.ApiregistrationV1().APIServices().Apply(ctx, apiService, options); err != nil {
-			return fmt.Errorf("applying APIService %s: %w", name, err)
-		}
+// applyAPIService registers a server, with its CA, for a version of an API.
+func applyAPIService(ctx context.Context, registration aggregator.Interface, server, group, version string,
+	priority int32, caBundle []byte, port int) error {
+	name := version + "." + group
+	apiService := apiregistrationv1ac.APIService(name).WithSpec(apiregistrationv1ac.APIServiceSpec().
+		WithGroup(group).
+		WithVersion(version).
+		WithGroupPriorityMinimum(groupPriority).
+		WithVersionPriority(priority).
+		WithCABundle(caBundle...).
+		WithService(apiregistrationv1ac.ServiceReference().
+			WithNamespace(websiteNamespace).WithName(server).WithPort(int32(port))))
+	if _, err := registration.ApiregistrationV1().APIServices().Apply(ctx, apiService,
+		metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("applying APIService %s: %w", name, err)
+	}
+	return nil
+}
+
+// apiServiceAvailable returns an error until kube-apiserver proxies requests for a version of an API.
+func apiServiceAvailable(ctx context.Context, registration aggregator.Interface, group, version string) error {
+	name := version + "." + group
+	apiService, err := registration.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading APIService %s: %w", name, err)
+	}
+	i := slices.IndexFunc(apiService.Status.Conditions, func(c apiregistrationv1.APIServiceCondition) bool {
+		return c.Type == apiregistrationv1.Available
+	})
+	if i < 0 {
+		return fmt.Errorf("APIService %s has no Available condition yet", name)
+	}
+	if condition := apiService.Status.Conditions[i]; condition.Status != apiregistrationv1.ConditionTrue {
+		return fmt.Errorf("APIService %s is not Available: %s: %s", name, condition.Reason, condition.Message)
 	}
 	return nil
 }
@@ -76,19 +92,8 @@ func applyAPIServices(ctx context.Context, registration aggregator.Interface, ca
 func apiServicesAvailable(ctx context.Context, registration aggregator.Interface,
 	client discovery.DiscoveryInterface) error {
 	for _, version := range websiteVersions {
-		name := apiServiceName(version.name)
-		apiService, err := registration.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading APIService %s: %w", name, err)
-		}
-		i := slices.IndexFunc(apiService.Status.Conditions, func(c apiregistrationv1.APIServiceCondition) bool {
-			return c.Type == apiregistrationv1.Available
-		})
-		if i < 0 {
-			return fmt.Errorf("APIService %s has no Available condition yet", name)
-		}
-		if condition := apiService.Status.Conditions[i]; condition.Status != apiregistrationv1.ConditionTrue {
-			return fmt.Errorf("APIService %s is not Available: %s: %s", name, condition.Reason, condition.Message)
+		if err := apiServiceAvailable(ctx, registration, websiteGroup, version.name); err != nil {
+			return err
 		}
 	}
 	// Discovery is updated later, and kubectl relies on it.

@@ -219,9 +219,6 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 	if err != nil {
 		return "", nil, err
 	}
-	if err := checkGo(t.goVersion, m.Go); err != nil {
-		return "", nil, fmt.Errorf("%s: %w", dir, err)
-	}
 	version, err := m.version(set.versionOf)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", dir, err)

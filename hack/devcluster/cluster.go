@@ -71,7 +71,7 @@ func (c *Cluster) WriteKubeconfig(path, user string, groups ...string) error {
 	if err != nil {
 		return err
 	}
-	return writeKubeconfig(path, config, user)
+	return WriteKubeconfig(path, config)
 }
 
 // WebsiteAPIServerURL is the URL of website-apiserver beside the cluster, not through
@@ -145,6 +145,15 @@ func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs
 	return p, httpsURL(port), p.WaitReady(ctx)
 }
 
+// StartProgram starts another program, with a name that no running component has. It has no readiness.
+func (c *Cluster) StartProgram(ctx context.Context, name, path string, args ...string) (*Process, error) {
+	p := c.add(spec{name: name, path: path, args: args})
+	return p, p.Start(ctx)
+}
+
+// FreePort finds a port for such a program, and holds it until Stop.
+func (c *Cluster) FreePort() (int, error) { return c.ports.next() }
+
 // portFor finds a free port for another process of a component, whose name must be unused.
 func (c *Cluster) portFor(name, component string) (int, error) {
 	if slices.Contains(startOrder, name) && name != component {
@@ -167,8 +176,8 @@ func (c *Cluster) add(s spec) *Process {
 // crashed fails with a *ComponentError if a component has ended without being stopped.
 func (c *Cluster) crashed() error {
 	for _, name := range c.Processes() {
-		if p := c.Process(name); p.crashed() {
-			return p.problem("%s", p.ended())
+		if err := c.Process(name).Crash(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -165,7 +164,7 @@ func (c *credentials) writeKubeconfigs(l layout, apiServerPort int) error {
 		if err != nil {
 			return err
 		}
-		if err := writeKubeconfig(path, c.restConfig(pair, apiServerPort), id.user); err != nil {
+		if err := WriteKubeconfig(path, c.restConfig(pair, apiServerPort)); err != nil {
 			return err
 		}
 	}
@@ -191,15 +190,14 @@ func (c *credentials) restConfigAt(pair *keyPair, url string) *rest.Config {
 	}
 }
 
-// writeKubeconfig writes a self-contained client configuration.
-func writeKubeconfig(path string, config *rest.Config, user string) error {
-	user = strings.ReplaceAll(user, ":", "-") // the name is only a label inside the file
-	const cluster = "devcluster"
+// WriteKubeconfig writes a client configuration as a self-contained kubeconfig file that only its owner may read.
+func WriteKubeconfig(path string, config *rest.Config) error {
+	const name = "devcluster"
 	file := clientcmdapi.NewConfig()
-	file.Clusters[cluster] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	file.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-	file.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
-	file.CurrentContext = cluster
+	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	file.CurrentContext = name
 	data, err := clientcmd.Write(*file)
 	if err != nil {
 		return fmt.Errorf("encoding kubeconfig %s: %w", path, err)

@@ -38,8 +38,8 @@
 //	defer c.Stop(context.Background())
 //	config, err := c.AdminConfig()
 //
-// As in a production cluster, there are separate CAs: for the clients of kube-apiserver, the
-// serving certificates, the front proxy (the aggregation layer) and each etcd.
+// As in a production cluster, there are separate CAs: of the cluster, of the front proxy (the aggregation
+// layer) and of etcd.
 // Beside the cluster, website-apiserver and website-controller authenticate with certificates,
 // as the ServiceAccounts of artifacts/rbac, and have no other permissions.
 package devcluster

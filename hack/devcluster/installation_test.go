@@ -2,14 +2,10 @@ package devcluster
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestInstallation: another image of a program results in another pod.
@@ -40,7 +36,7 @@ func TestInstallation(t *testing.T) {
 	if err := json.Unmarshal(data, &kustomization); err != nil {
 		t.Fatal(err)
 	}
-	if len(kustomization.Resources) != 1 || filepath.IsAbs(kustomization.Resources[0]) {
+	if len(kustomization.Resources) != 2 || filepath.IsAbs(kustomization.Resources[0]) {
 		t.Fatalf("the resources are %v", kustomization.Resources)
 	}
 	if found, err := filepath.EvalSymlinks(filepath.Join(l.installation(), kustomization.Resources[0])); err != nil ||
@@ -88,52 +84,13 @@ func TestProductArchives(t *testing.T) {
 	}
 }
 
-func TestPodWaits(t *testing.T) {
-	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus, reason,
-		message string) corev1.PodCondition {
-		return corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message}
-	}
-	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-		Message: "no such image"}}
-	for name, test := range map[string]struct {
-		status corev1.PodStatus
-		want   string
-	}{
-		"new": {corev1.PodStatus{Phase: corev1.PodPending}, "Pending"},
-		"unschedulable": {
-			corev1.PodStatus{
-				Conditions: []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable",
-					"too little memory")},
-			}, "Unschedulable: too little memory",
-		},
-		"no image": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: waiting}}},
-			"ImagePullBackOff: no such image"},
-		"crash-looping": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}},
-		}}}, "CrashLoopBackOff: its container ended with exit code 2: kubectl logs --previous --namespace=ns pod"},
-		"not ready": {corev1.PodStatus{Conditions: []corev1.PodCondition{
-			condition(corev1.PodScheduled, corev1.ConditionTrue, "", ""),
-			condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", ""),
-		}}, "ContainersNotReady"},
-		"ready": {
-			corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue, "", "")}}, "",
-		},
-	} {
-		if got := podWaits(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"},
-			Status: test.status}); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
-	}
-}
-
-// TestModeStays: another kind of node would have another store of Websites.
-func TestModeStays(t *testing.T) {
+// TestStoreStays: another kind of node, or etcd, would have other Websites.
+func TestStoreStays(t *testing.T) {
 	l := newLayout(t)
 	var s settings
 	// The choice may change until the cluster has started.
 	for _, mode := range []NodeMode{NodeSimulated, NodeReal} {
-		if err := errors.Join(s.chooseMode(l, mode), s.chooseStore(l, mode == NodeSimulated)); err != nil {
+		if err := s.chooseStore(l, mode, mode == NodeSimulated); err != nil {
 			t.Errorf("not started, then %s: %v", mode, err)
 		}
 	}
@@ -143,22 +100,13 @@ func TestModeStays(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(l.etcdData(), "member"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for mode, ok := range map[NodeMode]bool{NodeReal: true, NodeSimulated: false} {
-		if err := s.chooseMode(l, mode); (err == nil) != ok {
-			t.Errorf("real, then %s: %v", mode, err)
-		}
-	}
-	for external, ok := range map[bool]bool{false: true, true: false} {
-		if err := s.chooseStore(l, external); (err == nil) != ok ||
+	for _, test := range []struct {
+		mode         NodeMode
+		external, ok bool
+	}{{NodeReal, false, true}, {NodeSimulated, false, false}, {NodeReal, true, false}} {
+		if err := s.chooseStore(l, test.mode, test.external); (err == nil) != test.ok ||
 			err != nil && !strings.Contains(err.Error(), "make down") {
-			t.Errorf("embedded etcd, then external %t: %v", external, err)
-		}
-	}
-	// Earlier versions recorded no mode and ran the programs beside the cluster.
-	for mode, ok := range map[NodeMode]bool{NodeReal: false, NodeSimulated: true} {
-		s.Mode = ""
-		if err := s.chooseMode(l, mode); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "make down") {
-			t.Errorf("unknown, then %s: %v", mode, err)
+			t.Errorf("real and embedded, then %s and external %t: %v", test.mode, test.external, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package devcluster
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,29 +145,17 @@ func (s *settings) startedMode(l layout) NodeMode {
 	if !isDirectory(filepath.Join(l.etcdData(), "member")) {
 		return ""
 	}
-	// Earlier versions did not record it and ran the programs beside the cluster.
-	return cmp.Or(s.Mode, NodeSimulated)
+	return s.Mode
 }
 
-// chooseMode records the kind of node. Another kind would have another store of Websites,
-// and existing children would lose their owners.
-func (s *settings) chooseMode(l layout, mode NodeMode) error {
-	before := s.startedMode(l)
-	if before != "" && before != mode {
-		return fmt.Errorf("the cluster in %s was not started with NODE=%s, which stores Websites elsewhere: run \"make "+
-			"down\" first", l.dir, mode)
+// chooseStore records the kind of node and the store of Websites, which a started cluster keeps: Websites of
+// another store would not be served, and existing children would lose their owners.
+func (s *settings) chooseStore(l layout, mode NodeMode, external bool) error {
+	if started := s.startedMode(l); started != "" && (started != mode || s.ExternalEtcd != external) {
+		return fmt.Errorf("the cluster in %s was started with --node=%s (NODE) and --external-etcd=%t, and stores Websites "+
+			"there: run \"make down\" first, or start it with these", l.dir, started, s.ExternalEtcd)
 	}
-	s.Mode = mode
-	return s.save(l)
-}
-
-// chooseStore records the store of Websites. Websites of the other store would not be served.
-func (s *settings) chooseStore(l layout, external bool) error {
-	if s.startedMode(l) != "" && s.ExternalEtcd != external {
-		return fmt.Errorf("the cluster in %s was started with --external-etcd=%t, and stores Websites there: run \"make "+
-			"down\" first, or start it with that", l.dir, s.ExternalEtcd)
-	}
-	s.ExternalEtcd = external
+	s.Mode, s.ExternalEtcd = mode, external
 	return s.save(l)
 }
 

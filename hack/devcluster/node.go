@@ -6,12 +6,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -31,19 +29,6 @@ func nodeName(mode NodeMode) string {
 		return realNode
 	}
 	return simulatedNode
-}
-
-// allowKubeletAPI authorizes kube-apiserver to use the kubelet's API for logs and exec.
-func allowKubeletAPI(ctx context.Context, client kubernetes.Interface) error {
-	binding := rbacv1ac.ClusterRoleBinding("devcluster-kubelet-api").
-		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").
-			WithName("system:kubelet-api-admin")).
-		WithSubjects(rbacv1ac.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(kubeletClientUser))
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	if _, err := client.RbacV1().ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
-		return fmt.Errorf("authorizing kube-apiserver to use the kubelet's API: %w", err)
-	}
-	return nil
 }
 
 // applySimulatedNode creates the simulated node.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 )
@@ -125,31 +124,6 @@ func TestFailedChecks(t *testing.T) {
 	for body, want := range tests {
 		if got := failedChecks(body); got != want {
 			t.Errorf("failedChecks(%q) = %q, want %q", body, got, want)
-		}
-	}
-}
-
-func TestWebsiteAvailable(t *testing.T) {
-	website := func(spec, status map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
-	}
-	replicas := func(n int64) map[string]any { return map[string]any{"replicas": n} }
-	available := func(n int64) map[string]any { return map[string]any{"availableReplicas": n} }
-	tests := []struct {
-		name    string
-		website *unstructured.Unstructured
-		ok      bool
-	}{
-		{"all", website(replicas(2), available(2)), true},
-		{"some", website(replicas(2), available(1)), false},
-		{"no status yet", website(replicas(1), nil), false},
-		{"default replicas, none available", website(nil, available(0)), false},
-		{"default replicas", website(nil, available(1)), true},
-		{"none wanted", website(replicas(0), nil), true},
-	}
-	for _, test := range tests {
-		if _, err := websiteAvailable(test.website); (err == nil) != test.ok {
-			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 }

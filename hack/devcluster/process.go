@@ -139,13 +139,16 @@ func (p *Process) current() *run {
 	return p.now
 }
 
-// crashed reports whether the process has ended without Stop or Kill.
-func (p *Process) crashed() bool {
+// Crash returns a *ComponentError if the process has ended without Stop or Kill.
+func (p *Process) Crash() error {
 	p.mu.Lock()
 	r := p.now
 	intended := r != nil && r.intended
 	p.mu.Unlock()
-	return r != nil && !intended && !r.running()
+	if r == nil || intended || r.running() {
+		return nil
+	}
+	return p.problem("%s", p.ended())
 }
 
 // adopt takes over a process that an earlier command started, if it still runs.

@@ -8,7 +8,8 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// processRuns reports whether the process was started with these arguments.
+// processRuns reports whether a process of these arguments has the pid: they name the program, and files
+// and ports of one cluster. A zombie has none: a container often has no init that reaps it.
 func processRuns(pid int, argv []string) bool {
 	p := process.Process{Pid: int32(pid)}
 	have, err := p.CmdlineSlice()

@@ -27,8 +27,7 @@ const (
 
 const (
 	// kubeletClient is the certificate of kube-apiserver as a client of the kubelet.
-	kubeletClient     = "kube-apiserver-kubelet"
-	kubeletClientUser = "kube-apiserver-kubelet-client"
+	kubeletClient = "kube-apiserver-kubelet-client"
 )
 
 const (
@@ -152,7 +151,8 @@ func (c *credentials) makeNode(l layout, s settings) error {
 	if err := makeLeaf(l, kubelet, c.cluster, serving); err != nil {
 		return err
 	}
-	if err := makeLeaf(l, kubeletClient, c.cluster, leaf{commonName: kubeletClientUser, client: true}); err != nil {
+	if err := makeLeaf(l, kubeletClient, c.cluster, leaf{commonName: kubeletClient, organizations: []string{mastersGroup},
+		client: true}); err != nil {
 		return err
 	}
 	url := "https://" + net.JoinHostPort(s.Node.Host(), strconv.Itoa(s.Ports.APIServer))
@@ -169,7 +169,7 @@ func (c *credentials) makeNode(l layout, s settings) error {
 		if err != nil {
 			return err
 		}
-		if err := writeKubeconfig(l.kubeconfig(id.name), c.restConfigAt(pair, url), id.user); err != nil {
+		if err := WriteKubeconfig(l.kubeconfig(id.name), c.restConfigAt(pair, url)); err != nil {
 			return err
 		}
 	}

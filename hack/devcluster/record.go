@@ -18,25 +18,20 @@ import (
 type record struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
-	// Identity distinguishes the process from later ones with the same pid.
-	Identity string    `json:"identity"`
-	Argv     []string  `json:"argv"`
-	LogFile  string    `json:"logFile"`
-	Started  time.Time `json:"started"`
+	// Argv distinguishes the process from later ones with the same pid.
+	Argv    []string  `json:"argv"`
+	LogFile string    `json:"logFile"`
+	Started time.Time `json:"started"`
 	// LogOffset is the offset of this run's output in LogFile.
 	LogOffset int64 `json:"logOffset"`
 }
 
 // alive reports whether the recorded process, and not another one with its pid, runs.
-func (r *record) alive() bool {
-	identity, err := processIdentity(r.PID)
-	return err == nil && identity == r.Identity && processRuns(r.PID, r.Argv)
-}
+func (r *record) alive() bool { return processRuns(r.PID, r.Argv) }
 
 // signal sends sig to the recorded process. It returns os.ErrProcessDone if that has ended.
 func (r *record) signal(sig syscall.Signal) error {
-	// The handle is taken before the identity is checked, so that the pid cannot be
-	// reused in between.
+	// The handle is taken before the check, so that the pid cannot be reused in between.
 	handle, err := os.FindProcess(r.PID)
 	if err != nil {
 		return fmt.Errorf("finding %s: %w", r.Name, err)

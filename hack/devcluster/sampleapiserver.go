@@ -6,12 +6,7 @@ import (
 	"fmt"
 	"net"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	apiregistrationv1ac "k8s.io/kube-aggregator/pkg/client/applyconfiguration/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
@@ -87,35 +82,15 @@ func (c *Cluster) registerSampleAPIServer(ctx context.Context, port int) error {
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	service := corev1ac.Service(sampleAPIServer, websiteNamespace).WithSpec(corev1ac.ServiceSpec().
-		WithType(corev1.ServiceTypeExternalName).
-		WithExternalName("localhost").
-		WithPorts(corev1ac.ServicePort().WithName("https").WithPort(int32(port))))
-	if _, err := client.CoreV1().Services(websiteNamespace).Apply(ctx, service, options); err != nil {
-		return fmt.Errorf("applying the Service of %s: %w", sampleAPIServer, err)
+	if err := applyService(ctx, client, sampleAPIServer, port); err != nil {
+		return err
 	}
-	name := sampleVersion + "." + sampleGroup
-	apiService := apiregistrationv1ac.APIService(name).WithSpec(apiregistrationv1ac.APIServiceSpec().
-		WithGroup(sampleGroup).WithVersion(sampleVersion).
-		WithGroupPriorityMinimum(groupPriority).WithVersionPriority(10).
-		WithCABundle(c.ServingCA()...).
-		WithService(apiregistrationv1ac.ServiceReference().
-			WithNamespace(websiteNamespace).WithName(sampleAPIServer).WithPort(int32(port))))
-	if _, err := registration.ApiregistrationV1().APIServices().Apply(ctx, apiService, options); err != nil {
-		return fmt.Errorf("applying APIService %s: %w", name, err)
+	if err := applyAPIService(ctx, registration, sampleAPIServer, sampleGroup, sampleVersion, 10, c.ServingCA(),
+		port); err != nil {
+		return err
 	}
-	return c.await(ctx, "APIService "+name, DefaultReadyTimeout, func(ctx context.Context) error {
-		found, err := registration.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading APIService %s: %w", name, err)
-		}
-		for _, condition := range found.Status.Conditions {
-			if condition.Type == apiregistrationv1.Available && condition.Status == apiregistrationv1.ConditionTrue {
-				return nil
-			}
-		}
-		return fmt.Errorf("APIService %s is not Available", name)
+	return c.await(ctx, sampleGroup+" to be available", DefaultReadyTimeout, func(ctx context.Context) error {
+		return apiServiceAvailable(ctx, registration, sampleGroup, sampleVersion)
 	})
 }
 

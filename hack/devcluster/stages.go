@@ -93,9 +93,6 @@ func (c *Cluster) start(ctx context.Context) error {
 		return fmt.Errorf("creating a client: %w", err)
 	}
 	if options.Node == NodeReal {
-		if err := allowKubeletAPI(ctx, client); err != nil {
-			return err
-		}
 		if err := c.startStage(ctx, stages.node); err != nil {
 			return err
 		}
@@ -212,7 +209,7 @@ func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) e
 	if err != nil {
 		return step.failed(fmt.Errorf("applying %s: %w: %s", directory, err, strings.TrimSpace(stderr)))
 	}
-	if err := applyService(ctx, client, c.plan.servicePort()); err != nil {
+	if err := applyService(ctx, client, websiteAPIServer, c.plan.servicePort()); err != nil {
 		return step.failed(err)
 	}
 	step.done("applied %s", directory)
@@ -222,8 +219,11 @@ func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) e
 // register connects website-apiserver to kube-apiserver.
 func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, registration aggregator.Interface) error {
 	step := c.progress.step("APIService")
-	if err := applyAPIServices(ctx, registration, c.credentials.cluster.certPEM, c.plan.servicePort()); err != nil {
-		return step.failed(err)
+	for _, version := range websiteVersions {
+		if err := applyAPIService(ctx, registration, websiteAPIServer, websiteGroup, version.name, version.priority,
+			c.ServingCA(), c.plan.servicePort()); err != nil {
+			return step.failed(err)
+		}
 	}
 	err := c.await(ctx, "the website API to be available", DefaultReadyTimeout, func(ctx context.Context) error {
 		return apiServicesAvailable(ctx, registration, client.Discovery())

@@ -90,15 +90,7 @@ func (p *Process) launch(r *run, log *os.File) error {
 		return err
 	}
 	r.record.PID = cmd.Process.Pid
-	identity, err := processIdentity(r.record.PID)
-	if err == nil {
-		r.record.Identity = identity
-		err = r.record.save(p.layout)
-	} else if ended(r) {
-		// The process has ended already. WaitReady reports that, with the log.
-		return nil
-	}
-	if err != nil {
+	if err := r.record.save(p.layout); err != nil {
 		// Without a record, no command would stop it.
 		_ = cmd.Process.Kill()
 		<-r.over
@@ -118,16 +110,6 @@ func (p *Process) enter() error {
 		return errors.New("the node it runs in has ended")
 	}
 	return node.Enter(pid)
-}
-
-// ended waits a moment until an unidentifiable process is reaped, and reports whether it was.
-func ended(r *run) bool {
-	select {
-	case <-r.over:
-		return true
-	case <-time.After(time.Second):
-		return false
-	}
 }
 
 // componentEnv excludes the caller's variables and home directory: ETCD_*, KUBECONFIG or

@@ -34,10 +34,10 @@ func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
 		running = append(running, p)
 	}
 	// One record is of a crashed process, the other has a reused pid.
-	if err := (&record{Name: kwok, PID: 1 << 30, Identity: "none"}).save(l); err != nil {
+	if err := (&record{Name: kwok, PID: 1 << 30}).save(l); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&record{Name: kubeScheduler, PID: os.Getpid(), Identity: "none"}).save(l); err != nil {
+	if err := (&record{Name: kubeScheduler, PID: os.Getpid()}).save(l); err != nil {
 		t.Fatal(err)
 	}
 	var said []string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"go/version"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +15,7 @@ import (
 
 // toolchain builds the programs.
 type toolchain struct {
-	goVersion, gitVersion string
-	goos, goarch          string
+	goVersion, goos, goarch string
 }
 
 // findToolchain checks that this machine has the requirements of a build.
@@ -25,50 +23,27 @@ func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
 	var t toolchain
 	for tool, why := range map[string]string{
 		"go":  "it builds every program of the cluster: install it from your system's packages or from go.dev/dl",
-		"git": "Go records with it which commit a program was built from: install it from your system's packages",
+		"git": "it holds the repositories of sites: install it from your system's packages",
 	} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return t, fmt.Errorf("the tool %q is missing in PATH: %s", tool, why)
 		}
 	}
-	want, err := readModule(ctx, repoDir)
-	if err != nil {
-		return t, err
-	}
 	// The command runs in the checkout, so that Go may switch to the toolchain in go.mod.
 	out, err := output(ctx, repoDir, "go", "env", "GOVERSION", "GOOS", "GOARCH")
 	if err != nil {
-		return t, fmt.Errorf("go fails in %s (go.mod requires Go %s or newer): %w", repoDir, want.Go, err)
+		return t, fmt.Errorf("go fails in %s: %w", repoDir, err)
 	}
 	fields := strings.Fields(out)
 	if len(fields) < 3 {
 		return t, fmt.Errorf("go env printed %q, want three values", out)
 	}
 	t.goVersion, t.goos, t.goarch = fields[0], fields[len(fields)-2], fields[len(fields)-1]
-	if err := checkGo(t.goVersion, want.Go); err != nil {
-		return t, err
-	}
-	if out, err = output(ctx, repoDir, "git", "--version"); err != nil {
-		return t, fmt.Errorf("running git: %w", err)
-	}
-	t.gitVersion = strings.TrimPrefix(out, "git version ")
 	return t, nil
-}
-
-// checkGo compares the installed version ("go1.26.8") with the one in go.mod ("1.26.0").
-func checkGo(have, want string) error {
-	// A development version of Go cannot be compared.
-	if !version.IsValid(have) || version.Compare(have, "go"+want) >= 0 {
-		return nil
-	}
-	return fmt.Errorf("%s is too old: go.mod requires Go %s or newer. Install it from your system's packages or from "+
-		"go.dev/dl, "+
-		"or set GOTOOLCHAIN=auto to let Go (1.21 or newer) fetch it", have, want)
 }
 
 // module has the relevant parts of a go.mod file.
 type module struct {
-	Go      string
 	Require []struct{ Path, Version string }
 	Replace []struct{ Old, New struct{ Path string } }
 }

@@ -112,14 +112,11 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err := options.checkArchives(); err != nil {
 		return err
 	}
-	if err := s.chooseMode(l, options.Node); err != nil {
-		return err
-	}
-	if err := s.chooseStore(l, options.ExternalEtcd); err != nil {
+	if err := s.chooseStore(l, options.Node, options.ExternalEtcd); err != nil {
 		return err
 	}
 	s.Gateway, s.KubernetesGOGC = options.Gateway, options.KubernetesGOGC
-	c.progress.printf("using %s and git %s", tools.goVersion, tools.gitVersion)
+	c.progress.printf("using %s", tools.goVersion)
 	programs, err := buildKubernetes(ctx, tools, options, c.progress)
 	if err != nil {
 		return err

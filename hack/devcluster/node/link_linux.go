@@ -56,8 +56,7 @@ func destinations(routes []netlink.Route, ours int) []netip.Prefix {
 	return taken
 }
 
-// Connect creates the pair between the host and the node of that first process, unless it
-// exists.
+// Connect creates the pair between the host and the new node of that first process.
 func (l Link) Connect(pid int) error {
 	namespace, err := netns.GetFromPid(pid)
 	if err != nil {
@@ -69,21 +68,14 @@ func (l Link) Connect(pid int) error {
 		return fmt.Errorf("entering the node's network: %w", err)
 	}
 	defer node.Close()
-	outer := end{&netlink.Handle{}, l.Name, l.Host(), l.Pods, l.Node()}
-	inner := end{node, inside, l.Node(), l.Services, l.Host()}
-	if outer.complete() && inner.complete() {
-		return nil
-	}
-	// A link to an earlier node is removed by the kernel, but not at once.
-	if err := l.Remove(); err != nil {
-		return err
-	}
 	pair := netlink.NewVeth(netlink.LinkAttrs{Name: l.Name})
 	pair.PeerName, pair.PeerNamespace = inside, netlink.NsPid(pid)
 	if err := netlink.LinkAdd(pair); err != nil {
 		return fmt.Errorf("joining the node to the host: %w", err)
 	}
-	return errors.Join(outer.setUp(), inner.setUp())
+	return errors.Join(
+		end{&netlink.Handle{}, l.Name, l.Host(), l.Pods, l.Node()}.setUp(),
+		end{node, inside, l.Node(), l.Services, l.Host()}.setUp())
 }
 
 // end is one interface of the pair, with the networks behind the other.
@@ -92,43 +84,24 @@ type end struct {
 	name, address, network, gateway string
 }
 
-func (e end) route() (netlink.Link, *netlink.Route, error) {
-	link, err := e.LinkByName(e.name)
-	_, network, parseErr := net.ParseCIDR(e.network)
-	if err := errors.Join(err, parseErr); err != nil {
-		return nil, nil, err
-	}
-	return link, &netlink.Route{LinkIndex: link.Attrs().Index, Dst: network, Gw: net.ParseIP(e.gateway)}, nil
-}
-
 // setUp configures a new interface with its address and, last, its route.
 func (e end) setUp() error {
-	link, route, err := e.route()
-	address, parseErr := netlink.ParseAddr(e.address + "/30")
-	if err = errors.Join(err, parseErr); err == nil {
+	link, err := e.LinkByName(e.name)
+	_, network, networkErr := net.ParseCIDR(e.network)
+	address, addressErr := netlink.ParseAddr(e.address + "/30")
+	if err = errors.Join(err, networkErr, addressErr); err == nil {
 		err = e.AddrAdd(link, address)
 	}
 	if err == nil {
 		err = e.LinkSetUp(link)
 	}
 	if err == nil {
-		err = e.RouteAdd(route)
+		err = e.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: network, Gw: net.ParseIP(e.gateway)})
 	}
 	if err != nil {
 		return fmt.Errorf("setting up %s between the node and the host: %w", e.name, err)
 	}
 	return nil
-}
-
-// complete reports whether setUp has completed.
-func (e end) complete() bool {
-	_, route, err := e.route()
-	if err != nil {
-		return false
-	}
-	routes, err := e.RouteListFiltered(netlink.FAMILY_V4, route,
-		netlink.RT_FILTER_OIF|netlink.RT_FILTER_GW|netlink.RT_FILTER_DST)
-	return err == nil && len(routes) > 0
 }
 
 // Exists reports whether the host has its end of the pair.
