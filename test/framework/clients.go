@@ -6,9 +6,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	typed "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 )
@@ -71,13 +70,8 @@ func Websites(t *testing.T, namespace string) typed.WebsiteInterface {
 // WriteKubeconfig writes a client configuration as a file.
 func WriteKubeconfig(t *testing.T, config *rest.Config) string {
 	t.Helper()
-	file := clientcmdapi.NewConfig()
-	file.Clusters["test"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	file.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-	file.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	file.CurrentContext = "test"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*file, path); err != nil {
+	if err := devcluster.WriteKubeconfig(path, config); err != nil {
 		t.Fatal(err)
 	}
 	return path

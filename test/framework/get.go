@@ -3,35 +3,30 @@ package framework
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
 )
 
 // SecureGet requests a path of a component's secure port, with or without the administrator's
 // client certificate.
 func SecureGet(ctx context.Context, t *testing.T, url string, authenticated bool) (int, string, error) {
 	t.Helper()
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(Cluster.ServingCA()) {
-		t.Fatal("the serving CA is not a certificate")
+	admin, err := Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
 	}
-	config := &tls.Config{RootCAs: roots}
-	if authenticated {
-		admin, err := Cluster.AdminConfig()
-		if err != nil {
-			t.Fatal(err)
-		}
-		certificate, err := tls.X509KeyPair(admin.CertData, admin.KeyData)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.Certificates = []tls.Certificate{certificate}
+	if !authenticated {
+		admin = rest.AnonymousClientConfig(admin)
+	}
+	config, err := rest.TLSConfigFor(admin)
+	if err != nil {
+		t.Fatal(err)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	defer client.CloseIdleConnections()
