@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"path/filepath"
-
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -69,9 +67,6 @@ func scaffoldContender(name string, extra ...string) *contender {
 		profiles: func(ports [2]string) string { return "http://127.0.0.1:" + ports[1] },
 	}
 }
-
-// path returns the path of the program.
-func (c *contender) path(repoDir string) string { return filepath.Join(repoDir, "bin", c.program) }
 
 // hasController is false for the bare children.
 func (c *contender) hasController() bool { return c.program != "" }

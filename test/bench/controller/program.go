@@ -2,25 +2,19 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 const (
 	startTimeout = 2 * time.Minute
-	// stopTimeout is longer than a controller takes to finish its requests.
-	stopTimeout = time.Minute
 	// Metrics are read first every pollPeriod, then less often: reading them takes CPU time that is measured. The time
 	// at which a queue has become empty is known to within a twentieth.
 	pollPeriod = 100 * time.Millisecond
@@ -29,86 +23,40 @@ const (
 
 // program is a running controller.
 type program struct {
+	*devcluster.Process
 	contender *contender
 	client    *measure.Client
 	ports     [2]string
-	command   *exec.Cmd
-	// ended is closed when the process has ended.
-	ended chan struct{}
-	// stopped is set before it is to end.
-	stopped atomic.Bool
 }
 
-// start starts the controller of a contender. Its output is appended to a file. crashed is called if it
-// ends by itself.
-func start(c *contender, repoDir, kubeconfig, output string, scraper *measure.Client,
+// start starts the controller of a contender. crashed is called if it ends by itself.
+func start(ctx context.Context, c *contender, cluster *devcluster.Cluster, kubeconfig string, scraper *measure.Client,
 	crashed func(error)) (*program, error) {
-	p := &program{contender: c, client: scraper, ended: make(chan struct{})}
+	p := &program{contender: c, client: scraper}
 	for i := range p.ports {
-		port, err := freePort()
+		port, err := cluster.FreePort()
 		if err != nil {
 			return nil, err
 		}
-		p.ports[i] = port
+		p.ports[i] = strconv.Itoa(port)
 	}
-	log, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	var err error
+	p.Process, err = cluster.StartProgram(ctx, c.program, filepath.Join(cluster.RepoDir(), "bin", c.program),
+		c.flags(kubeconfig, p.ports)...)
 	if err != nil {
-		return nil, fmt.Errorf("opening the log of %s: %w", c.program, err)
-	}
-	defer func() { _ = log.Close() }()
-	p.command = exec.Command(c.path(repoDir), c.flags(kubeconfig, p.ports)...)
-	p.command.Stdout, p.command.Stderr = log, log
-	// An interrupt from the keyboard is for the benchmark, which then stops the controller.
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", c.program, err)
+		return nil, err
 	}
 	go func() {
-		defer close(p.ended)
-		err := p.command.Wait()
-		if !p.stopped.Load() {
-			crashed(fmt.Errorf("%s has ended (%v): %s", c.program, err, lastOf(output)))
+		_, err := p.Wait(context.WithoutCancel(ctx))
+		if err == nil {
+			err = p.Crash()
+		}
+		if err != nil {
+			crashed(err)
 		}
 	}()
 	return p, nil
 }
-
-// lastOf returns the end of a log.
-func lastOf(path string) string {
-	const enough = 2000
-	log, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	return strings.ToValidUTF8(string(log[max(0, len(log)-enough):]), "?")
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	defer func() { _ = listener.Close() }()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
-}
-
-// stop ends the controller as a Deployment does.
-func (p *program) stop() error {
-	p.stopped.Store(true)
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping %s: %w", p.contender.program, err)
-	}
-	select {
-	case <-p.ended:
-		return nil
-	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("%s has not ended %s after SIGTERM", p.contender.program, stopTimeout),
-			p.command.Process.Kill())
-	}
-}
-
-func (p *program) pid() int { return p.command.Process.Pid }
 
 // queue is the state of the work queue.
 type queue struct {
@@ -188,6 +136,6 @@ func (p *program) memory(ctx context.Context) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	resident, _, err := measure.Processes{p.contender.program: p.pid()}.Memory()
+	resident, _, err := measure.Processes{p.contender.program: p.PID()}.Memory()
 	return memory{heap: heap, resident: resident[p.contender.program]}, err
 }

@@ -88,35 +88,3 @@ func list(counts map[string]float64) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// Plots returns SVG files by name.
-func (r *Report) Plots() map[string]string {
-	plots := map[string]string{}
-	for _, metric := range []struct {
-		name, title string
-		value       func(*Measurement) float64
-	}{
-		{"time", "seconds until all are Ready, or reconciled", func(m *Measurement) float64 { return m.Seconds }},
-		{"requests", "requests of the controller", (*Measurement).allCalls},
-		{"cpu", "CPU time of the controller, s", func(m *Measurement) float64 { return m.CPUSeconds[controllerProcess] }},
-	} {
-		var panels []measure.Panel
-		for _, scenario := range allScenarios() {
-			p := measure.Panel{Title: scenario}
-			for _, contender := range allContenders() {
-				if m := r.find(scenario, contender); m != nil && (metric.name == "time" || contender != floor) {
-					p.Bars = append(p.Bars, measure.Bar{Label: contender, Value: metric.value(m)})
-				}
-			}
-			if len(p.Bars) > 0 {
-				panels = append(panels, p)
-			}
-		}
-		if len(panels) > 0 {
-			plots["controller-"+metric.name+".svg"] = measure.SVG("controller: "+metric.title, panels, colours.Of)
-		}
-	}
-	return plots
-}
-
-var colours = measure.Colours{floor: "#999999", product: "#0072b2", scaffold: "#d55e00", tuned: "#e69f00"}

@@ -169,7 +169,7 @@ func (t *trial) change(ctx context.Context, scenario string, rate int, names []s
 
 // restart measures from the start of a new controller until it has reconciled all Websites.
 func (t *trial) restart(ctx context.Context) error {
-	if err := t.program.stop(); err != nil {
+	if err := t.program.Stop(ctx); err != nil {
 		return err
 	}
 	t.program = nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -85,7 +84,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if t.program != nil {
-			err = errors.Join(err, t.program.stop())
+			err = errors.Join(err, t.program.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
 	if t.contender.hasController() {
@@ -101,7 +100,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if t.program != nil {
 		stopped := t.program
 		t.program = nil
-		if err := stopped.stop(); err != nil {
+		if err := stopped.Stop(ctx); err != nil {
 			return err
 		}
 	}
@@ -129,8 +128,7 @@ func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 // startController starts the controller and waits until it has reconciled so many Websites.
 func (t *trial) startController(ctx context.Context, websites int) (err error) {
 	c := t.contender
-	t.program, err = start(c, t.Cluster.RepoDir(), t.kubeconfigs[c.user], filepath.Join(t.Cluster.Dir(), c.program+".log"),
-		t.scraper, t.abort)
+	t.program, err = start(ctx, c, t.Cluster, t.kubeconfigs[c.user], t.scraper, t.abort)
 	if err != nil {
 		return err
 	}
@@ -152,7 +150,7 @@ func (t *trial) usage() (usage, error) {
 	var used usage
 	watched := maps.Clone(t.processes)
 	if t.program != nil {
-		watched[controllerProcess] = t.program.pid()
+		watched[controllerProcess] = t.program.PID()
 	}
 	var err error
 	if used.cpu, err = watched.CPU(); err != nil {

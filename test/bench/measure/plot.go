@@ -16,6 +16,7 @@ type Panel struct {
 type Bar struct {
 	Label string
 	Value float64
+	Color string
 }
 
 // The measures of a plot, in pixels.
@@ -29,9 +30,8 @@ const (
 	titleHeight = 34
 )
 
-// SVG draws horizontal bars, each panel to its own scale, which begins at 0. colour returns the color of
-// a label.
-func SVG(title string, panels []Panel, colour func(label string) string) string {
+// SVG draws horizontal bars, each panel to its own scale, which begins at 0.
+func SVG(title string, panels []Panel) string {
 	height := titleHeight
 	for _, p := range panels {
 		height += panelGap + barDistance*len(p.Bars)
@@ -57,7 +57,7 @@ func SVG(title string, panels []Panel, colour func(label string) string) string 
 			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labelWidth-8, y+barHeight-3,
 				html.EscapeString(bar.Label))
 			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, labelWidth, y, width, barHeight,
-				colour(bar.Label))
+				bar.Color)
 			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", labelWidth+width+5, y+barHeight-3, Number(bar.Value))
 			y += barDistance
 		}

@@ -1,17 +1,16 @@
 package measure
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// clockTick is the unit of CPU times in /proc on Linux, on all architectures that Go supports.
-const clockTick = 10 * time.Millisecond
+	"github.com/shirou/gopsutil/v4/load"
+	"github.com/shirou/gopsutil/v4/process"
+)
 
 // Processes are the serving processes of a run, by name.
 type Processes map[string]int
@@ -20,13 +19,11 @@ type Processes map[string]int
 func (p Processes) CPU() (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
 	for name, pid := range p {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		times, err := (&process.Process{Pid: int32(pid)}).Times()
 		if err != nil {
 			return nil, fmt.Errorf("reading the CPU time of %s: %w", name, err)
 		}
-		if used[name], err = cpuTime(stat); err != nil {
-			return nil, fmt.Errorf("reading the CPU time of %s: %w", name, err)
-		}
+		used[name] = time.Duration((times.User + times.System) * float64(time.Second))
 	}
 	return used, nil
 }
@@ -49,25 +46,6 @@ func (p Processes) Used(run func() error) (used map[string]time.Duration, elapse
 		used[name] -= before[name]
 	}
 	return used, elapsed, nil
-}
-
-// cpuTime is the user and system time in the content of /proc/PID/stat.
-func cpuTime(stat []byte) (time.Duration, error) {
-	// The command name stands in parentheses and may itself contain any character.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const user, system = 11, 12 // fields 14 and 15 of proc_pid_stat(5)
-	if len(fields) <= system {
-		return 0, errors.New("unexpected content of a stat file")
-	}
-	var total time.Duration
-	for _, field := range fields[user : system+1] {
-		ticks, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("decoding a stat file: %w", err)
-		}
-		total += time.Duration(ticks) * clockTick
-	}
-	return total, nil
 }
 
 // Memory returns the current and the highest resident memory of each process, in bytes.
@@ -113,11 +91,9 @@ const BusyLoad = 0.25
 // LoadAverage is the number of running and waiting threads of the machine in the last
 // minute; 0 if it is unknown.
 func LoadAverage() float64 {
-	data, err := os.ReadFile("/proc/loadavg")
+	average, err := load.Avg()
 	if err != nil {
 		return 0
 	}
-	first, _, _ := strings.Cut(string(data), " ")
-	value, _ := strconv.ParseFloat(first, 64)
-	return value
+	return average.Load1
 }

@@ -1,11 +1,16 @@
 package measure
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 func TestProcesses(t *testing.T) {
-	used, err := cpuTime([]byte("7 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0"))
-	if err != nil || used.Seconds() != 2 {
-		t.Errorf("got %v, %v, want 2 s", used, err)
+	if used, err := (Processes{"this": os.Getpid()}).CPU(); err != nil || len(used) != 1 {
+		t.Errorf("got %v, %v, want the CPU time of this process", used, err)
+	}
+	if used, err := (Processes{"none": 1 << 30}).CPU(); err == nil {
+		t.Errorf("got %v of no process", used)
 	}
 	if got := kibibytes([]byte("Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\n"), "VmHWM:"); got != 2<<20 {
 		t.Errorf("got %d bytes", got)

@@ -142,17 +142,3 @@ func Markdown(r Report) string {
 	r.Markdown(&w)
 	return w.String()
 }
-
-// Colours are the colors of targets whose names begin with the keys; the longest key counts.
-type Colours map[string]string
-
-// Of returns the colour of a target.
-func (c Colours) Of(target string) string {
-	longest := ""
-	for prefix := range c {
-		if strings.HasPrefix(target, prefix) && len(prefix) > len(longest) {
-			longest = prefix
-		}
-	}
-	return c[longest]
-}
