@@ -51,8 +51,8 @@ func (c *Cluster) EtcdPath() string { return c.plan.programs[etcd] }
 
 // AdminConfig is the client configuration of an administrator. It has no client-side rate
 // limit.
-func (c *Cluster) AdminConfig() (*rest.Config, error) {
-	return c.credentials.restConfig(c.credentials.admin, c.Ports().APIServer), nil
+func (c *Cluster) AdminConfig() *rest.Config {
+	return c.credentials.restConfig(c.credentials.admin, c.Ports().APIServer)
 }
 
 // UserConfig is the client configuration of a user in these groups, by a new client

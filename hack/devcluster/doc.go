@@ -36,7 +36,7 @@
 //	c, err := devcluster.Up(ctx, devcluster.Options{Dir: dir})
 //	if err != nil { ... }
 //	defer c.Stop(context.Background())
-//	config, err := c.AdminConfig()
+//	config := c.AdminConfig()
 //
 // As in a production cluster, there are separate CAs: of the cluster, of the front proxy (the aggregation
 // layer) and of etcd.

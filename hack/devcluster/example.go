@@ -53,18 +53,17 @@ func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
 		return "", fmt.Errorf("preparing the example Website: %w", err)
 	}
 	step := c.progress.step("Website " + name)
-	_, stderr, err := c.KubectlWith(ctx, KubectlOptions{Stdin: strings.NewReader(manifest)}, "create",
-		"--field-manager="+fieldManager, "--filename=-")
-	existed := err != nil && strings.Contains(stderr, "(AlreadyExists)")
+	_, err = c.kubectl(ctx, manifest, "create", "--field-manager="+fieldManager, "--filename=-")
+	existed := err != nil && strings.Contains(err.Error(), "(AlreadyExists)")
 	if existed {
 		how, err = "exists", nil
 	}
 	if err != nil {
-		return "", step.failed(fmt.Errorf("creating the example Website: %w: %s", err, strings.TrimSpace(stderr)))
+		return "", step.failed(fmt.Errorf("creating the example Website: %w", err))
 	}
 	step.set("waiting for its replicas")
-	if _, stderr, err := c.Kubectl(ctx, "wait", "website/"+name, "--for=condition=Available", exampleTimeout); err != nil {
-		return "", step.failed(fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr)))
+	if _, err := c.kubectl(ctx, "", "wait", "website/"+name, "--for=condition=Available", exampleTimeout); err != nil {
+		return "", step.failed(err)
 	}
 	step.done("%s, it is available", how)
 	if c.plan.options.Node != NodeReal {
@@ -99,9 +98,9 @@ func (c *Cluster) example(ctx context.Context) (name, manifest, how string, err 
 
 // get decodes an object of the cluster.
 func (c *Cluster) get(ctx context.Context, object any, kind, namespace, name string) error {
-	stdout, stderr, err := c.Kubectl(ctx, "get", kind, name, "--namespace="+namespace, "--output=json")
+	stdout, err := c.kubectl(ctx, "", "get", kind, name, "--namespace="+namespace, "--output=json")
 	if err != nil {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
+		return err
 	}
 	return json.Unmarshal([]byte(stdout), object)
 }

@@ -106,26 +106,23 @@ func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 		"Certificate": gatewayCertificate}); err != nil {
 		return step.failed(fmt.Errorf("building the Gateway: %w", err))
 	}
-	secret, stderr, err := c.Kubectl(ctx, "create", "secret", "tls", gatewayCertificate, "--namespace="+GatewayNamespace,
+	secret, err := c.kubectl(ctx, "", "create", "secret", "tls", gatewayCertificate, "--namespace="+GatewayNamespace,
 		"--cert="+l.cert(gatewayCertificate), "--key="+l.key(gatewayCertificate), "--dry-run=client", "--output=json")
 	if err != nil {
-		return step.failed(fmt.Errorf("building the Secret of the Gateway: %w: %s", err, strings.TrimSpace(stderr)))
+		return step.failed(fmt.Errorf("building the Secret of the Gateway: %w", err))
 	}
 	apply := func(stdin, file string) error {
-		_, stderr, err := c.KubectlWith(ctx, KubectlOptions{Stdin: strings.NewReader(stdin)}, "apply", "--server-side",
-			"--force-conflicts", "--field-manager="+fieldManager, "--filename="+file)
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
-		}
-		return nil
+		_, err := c.kubectl(ctx, stdin, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager,
+			"--filename="+file)
+		return err
 	}
 	definitions := c.plan.programs[gatewayDefinitions]
 	if err := apply("", definitions); err != nil {
 		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w", err))
 	}
-	if _, stderr, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s",
+	if _, err := c.kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=60s",
 		"--filename="+definitions); err != nil {
-		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w: %s", err, strings.TrimSpace(stderr)))
+		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w", err))
 	}
 	if err := c.forgetDiscovery(); err != nil {
 		return step.failed(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -63,15 +62,15 @@ func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, regi
 		return step.failed(err)
 	}
 	step.set("applying %s", l.installation())
-	if _, stderr, err := c.Kubectl(ctx, "apply", "-k", l.installation()); err != nil {
-		return step.failed(fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr)))
+	if _, err := c.kubectl(ctx, "", "apply", "-k", l.installation()); err != nil {
+		return step.failed(err)
 	}
 	for _, w := range workloads {
 		step.set("waiting for the pods of %s", w.name)
-		if _, stderr, err := c.Kubectl(ctx, "rollout", "status", "--namespace="+websiteNamespace, rolloutTimeout,
+		if _, err := c.kubectl(ctx, "", "rollout", "status", "--namespace="+websiteNamespace, rolloutTimeout,
 			w.kind+"/"+w.name); err != nil {
-			pods, _, _ := c.Kubectl(ctx, "get", "pods", "--namespace="+websiteNamespace)
-			return step.failed(fmt.Errorf("%w: %s\n%s", err, strings.TrimSpace(stderr), pods))
+			pods, _ := c.kubectl(ctx, "", "get", "pods", "--namespace="+websiteNamespace)
+			return step.failed(fmt.Errorf("%w\n%s", err, pods))
 		}
 	}
 	step.set("waiting until the API is available")

@@ -31,6 +31,15 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr s
 	return c.KubectlWith(ctx, KubectlOptions{}, args...)
 }
 
+// kubectl is Kubectl with an input, and an error that has the reason.
+func (c *Cluster) kubectl(ctx context.Context, stdin string, args ...string) (stdout string, err error) {
+	stdout, stderr, err := c.KubectlWith(ctx, KubectlOptions{Stdin: strings.NewReader(stdin)}, args...)
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
+	}
+	return stdout, err
+}
+
 // KubectlWith is Kubectl with options.
 func (c *Cluster) KubectlWith(ctx context.Context, o KubectlOptions, args ...string) (stdout,
 	stderr string, err error) {

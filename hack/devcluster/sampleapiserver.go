@@ -70,10 +70,7 @@ func (p *plan) sampleAPIServer(path string, port int) spec {
 
 // registerSampleAPIServer waits until kube-apiserver proxies requests to it.
 func (c *Cluster) registerSampleAPIServer(ctx context.Context, port int) error {
-	config, err := c.AdminConfig()
-	if err != nil {
-		return err
-	}
+	config := c.AdminConfig()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)

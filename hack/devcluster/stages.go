@@ -84,10 +84,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	config, err := c.AdminConfig()
-	if err != nil {
-		return err
-	}
+	config := c.AdminConfig()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
@@ -204,10 +201,9 @@ func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface)
 func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) error {
 	step := c.progress.step("roles")
 	directory := filepath.Join(c.plan.options.RepoDir, "artifacts", "rbac")
-	_, stderr, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts",
-		"--field-manager="+fieldManager, "-k", directory)
-	if err != nil {
-		return step.failed(fmt.Errorf("applying %s: %w: %s", directory, err, strings.TrimSpace(stderr)))
+	if _, err := c.kubectl(ctx, "", "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "-k",
+		directory); err != nil {
+		return step.failed(err)
 	}
 	if err := applyService(ctx, client, websiteAPIServer, c.plan.servicePort()); err != nil {
 		return step.failed(err)

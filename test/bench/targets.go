@@ -97,10 +97,7 @@ var originalCRD []byte
 // newEnvironment prepares the APIs of a started cluster.
 func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options measure.Options,
 	repoDir string) (*environment, error) {
-	config, err := cluster.AdminConfig()
-	if err != nil {
-		return nil, err
-	}
+	config := cluster.AdminConfig()
 	sample, err := cluster.StartSampleAPIServer(ctx)
 	if err != nil {
 		return nil, err

@@ -54,10 +54,7 @@ func started() (err error) {
 		"system:serviceaccounts", "system:serviceaccounts:website-system"); err != nil {
 		return err
 	}
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		return err
-	}
+	config := framework.Cluster.AdminConfig()
 	if kube, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}

@@ -49,10 +49,7 @@ type observer struct {
 }
 
 func newObserver() (*observer, error) {
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		return nil, err
-	}
+	config := framework.Cluster.AdminConfig()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -44,10 +44,7 @@ func Admin(t *testing.T) Clients {
 func AdminConfig(t *testing.T) *rest.Config {
 	t.Helper()
 	RequireCluster(t)
-	config, err := Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := Cluster.AdminConfig()
 	return unlimited(config)
 }
 

@@ -40,10 +40,7 @@ type inventory map[string]string
 
 // takeInventory lists all objects except those in namespaces, which Kubernetes deletes with them.
 func takeInventory(ctx context.Context) (inventory, error) {
-	config, err := Cluster.AdminConfig()
-	if err != nil {
-		return nil, err
-	}
+	config := Cluster.AdminConfig()
 	config = unlimited(config)
 	client, err := metadata.NewForConfig(config)
 	if err != nil {

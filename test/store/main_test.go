@@ -42,9 +42,7 @@ func newEnvironment(t *testing.T, options devcluster.Options) *environment {
 	t.Helper()
 	e := &environment{Cluster: framework.StartCluster(t, options)}
 	var err error
-	if e.config, err = e.AdminConfig(); err != nil {
-		t.Fatal(err)
-	}
+	e.config = e.AdminConfig()
 	e.config.QPS = -1
 	clients := framework.NewClients(t, e.config)
 	e.kube, e.websites = clients.Kubernetes, clients.Websites

@@ -76,10 +76,7 @@ func newRollout(t *testing.T, options devcluster.Options) *rollout {
 			r.servers = append(r.servers, name)
 		}
 	}
-	config, err := r.cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := r.cluster.AdminConfig()
 	r.clients = framework.NewClients(t, config)
 	for _, name := range []string{"controller-a", "controller-b"} {
 		controller, _, err := r.cluster.StartController(t.Context(), name)

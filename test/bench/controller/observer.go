@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,11 +12,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
@@ -73,10 +69,10 @@ func newObserver(fail func(error)) *observer {
 	return &observer{ready: map[string][]sighting{}, available: map[string]time.Time{}, fail: fail}
 }
 
-// see records a Website.
-func (o *observer) see(w *website, now time.Time) {
+// see records a Website, and returns its version.
+func (o *observer) see(w *website, now time.Time) string {
 	if !w.isReady() {
-		return
+		return w.Metadata.ResourceVersion
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,18 +80,20 @@ func (o *observer) see(w *website, now time.Time) {
 	if len(seen) == 0 || seen[len(seen)-1].generation < w.Status.ObservedGeneration {
 		o.ready[w.Metadata.Name] = append(seen, sighting{w.Status.ObservedGeneration, now})
 	}
+	return w.Metadata.ResourceVersion
 }
 
-// seeAvailable records a Deployment.
-func (o *observer) seeAvailable(d *appsv1.Deployment, now time.Time) {
+// seeAvailable records a Deployment, and returns its version.
+func (o *observer) seeAvailable(d *appsv1.Deployment, now time.Time) string {
 	if d.Status.ObservedGeneration == 0 || d.Status.AvailableReplicas < *d.Spec.Replicas {
-		return
+		return d.ResourceVersion
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, known := o.available[d.Name]; !known {
 		o.available[d.Name] = now
 	}
+	return d.ResourceVersion
 }
 
 // readyAt returns when a Website was Ready with at least a generation.
@@ -117,8 +115,9 @@ func (o *observer) availableAt(name string) (time.Time, bool) {
 	return at, known
 }
 
-// watchWebsites watches from the state at its begin until ctx ends.
-func (o *observer) watchWebsites(ctx context.Context, c *measure.Client, path string) (func(), error) {
+// watch watches from the state at its begin until ctx ends. see records an object and returns its version.
+func watch[T any](ctx context.Context, o *observer, c *measure.Client, path string,
+	see func(*T, time.Time) string) (func(), error) {
 	version := ""
 	open := func() (*http.Response, error) {
 		query := url.Values{"watch": {"1"}, "timeoutSeconds": {strconv.Itoa(watchSeconds)}}
@@ -129,63 +128,27 @@ func (o *observer) watchWebsites(ctx context.Context, c *measure.Client, path st
 	}
 	response, err := open()
 	if err != nil {
-		return nil, fmt.Errorf("watching Websites: %w", err)
+		return nil, fmt.Errorf("watching %s: %w", path, err)
 	}
 	return func() {
-		for {
-			version = o.readWebsites(response, version)
-			if response, err = open(); err != nil {
-				o.fail(fmt.Errorf("watching Websites again: %w", err))
-				return
-			}
-		}
-	}, nil
-}
-
-// readWebsites reads a watch to its end, and returns the version from which to go on: API
-// servers end a watch whose client is slow for a moment.
-func (o *observer) readWebsites(response *http.Response, version string) string {
-	defer func() { _ = response.Body.Close() }()
-	for decoder := json.NewDecoder(response.Body); ; {
-		var event struct {
-			Type   watch.EventType `json:"type"`
-			Object website         `json:"object"`
-		}
-		if decoder.Decode(&event) != nil {
-			return version
-		}
-		switch event.Type {
-		case watch.Added, watch.Modified:
-			o.see(&event.Object, time.Now())
-			version = event.Object.Metadata.ResourceVersion
-		case watch.Error:
-			o.fail(errors.New("watching Websites: the server has sent an error"))
-		}
-	}
-}
-
-// watchDeployments is watchWebsites for Deployments.
-func (o *observer) watchDeployments(ctx context.Context, kube kubernetes.Interface, namespace string) (func(), error) {
-	options := metav1.ListOptions{TimeoutSeconds: ptr.To(int64(watchSeconds))}
-	watcher, err := kube.AppsV1().Deployments(namespace).Watch(ctx, options)
-	if err != nil {
-		return nil, fmt.Errorf("watching Deployments: %w", err)
-	}
-	return func() {
-		for {
-			for event := range watcher.ResultChan() {
-				switch object := event.Object.(type) {
-				case *appsv1.Deployment:
-					o.seeAvailable(object, time.Now())
-					options.ResourceVersion = object.ResourceVersion
-				default:
-					o.fail(fmt.Errorf("watching Deployments: %w", apierrors.FromObject(object)))
+		// API servers end a watch whose client is slow for a moment.
+		for ; err == nil; response, err = open() {
+			for decoder := json.NewDecoder(response.Body); ; {
+				var event struct {
+					Type   apiwatch.EventType `json:"type"`
+					Object T                  `json:"object"`
+				}
+				if decoder.Decode(&event) != nil {
+					break
+				}
+				if event.Type == apiwatch.Error {
+					o.fail(fmt.Errorf("watching %s: the server has sent an error", path))
+				} else if event.Type != apiwatch.Deleted {
+					version = see(&event.Object, time.Now())
 				}
 			}
-			if watcher, err = kube.AppsV1().Deployments(namespace).Watch(ctx, options); err != nil {
-				o.fail(fmt.Errorf("watching Deployments again: %w", err))
-				return
-			}
+			_ = response.Body.Close()
 		}
+		o.fail(fmt.Errorf("watching %s again: %w", path, err))
 	}, nil
 }

@@ -76,12 +76,9 @@ func rounds(ctx context.Context, e *environment) (*results, error) {
 }
 
 // newEnvironment prepares a started cluster.
-func newEnvironment(ctx context.Context, run *measure.Run) (*environment, error) {
+func newEnvironment(ctx context.Context, run *measure.Run) (_ *environment, err error) {
 	cluster := run.Cluster
-	config, err := cluster.AdminConfig()
-	if err != nil {
-		return nil, err
-	}
+	config := cluster.AdminConfig()
 	e := &environment{
 		Run: run, kubeconfigs: map[string]string{},
 		processes: run.Processes("kube-apiserver", "website-apiserver", "etcd", "kube-controller-manager", "kube-scheduler",

@@ -109,7 +109,8 @@ func (t *trial) run(ctx context.Context) (err error) {
 
 // observe begins the watches.
 func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
-	deployments, err := t.observer.watchDeployments(ctx, t.kube, t.namespace)
+	deployments, err := watch(ctx, t.observer, t.client, "/apis/apps/v1/namespaces/"+t.namespace+"/deployments",
+		t.observer.seeAvailable)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 	if !t.contender.hasController() {
 		return nil
 	}
-	websites, err := t.observer.watchWebsites(ctx, t.client, t.websites)
+	websites, err := watch(ctx, t.observer, t.client, t.websites, t.observer.see)
 	if err != nil {
 		return err
 	}

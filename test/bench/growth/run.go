@@ -50,12 +50,8 @@ func Run(ctx context.Context, options measure.Options) (measure.Report, error) {
 }
 
 // connect makes the clients.
-func (r *run) connect() error {
-	config, err := r.Cluster.AdminConfig()
-	if err != nil {
-		return err
-	}
-	config.QPS = -1
+func (r *run) connect() (err error) {
+	config := r.Cluster.AdminConfig()
 	if r.proxied, err = measure.NewClient(config, 1); err != nil {
 		return err
 	}

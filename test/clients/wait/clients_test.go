@@ -122,10 +122,7 @@ func get(t *testing.T, website *v1beta1.Website) *unstructured.Unstructured {
 
 func adminConfig(t *testing.T) *rest.Config {
 	t.Helper()
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	return config

@@ -127,10 +127,7 @@ func TestHostsWithoutPermission(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	user, host := namespace+"-editor", namespace+".example.test"
 	framework.Bind(t, namespace, user, "ClusterRole", "edit")
-	byDefault, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	byDefault := framework.Cluster.AdminConfig()
 	warning := fmt.Sprintf("spec.hosts[0].name: requires use on websitehosts %q in namespace %q: ask for a role that "+
 		"grants it. "+
 		"It is accepted because website-apiserver has --host-authorization=Warn", host, namespace)
@@ -176,10 +173,7 @@ func TestHostWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asAdmin, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	asAdmin := framework.Cluster.AdminConfig()
 	const consequence = ": requests for it do not reach this Website until the other one gives it up"
 	tests := map[string]struct {
 		config *rest.Config

@@ -244,10 +244,7 @@ func TestUIDOfUsers(t *testing.T) {
 		}
 		return nil
 	})
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", UID: "4711", Groups: []string{"system:masters"}}
 	_, err = framework.NewClients(t, config).Websites.WebsiteV1alpha1().Websites(namespace).Create(ctx,
 		framework.NewV1alpha1(namespace, "kubia"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

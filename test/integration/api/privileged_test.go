@@ -185,12 +185,9 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 			return err
 		},
 		"impersonation": func() error {
-			config, err := framework.Cluster.AdminConfig()
-			if err != nil {
-				return err
-			}
+			config := framework.Cluster.AdminConfig()
 			config.Impersonate.UserName = namespace + "-website-publish"
-			_, err = framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
+			_, err := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
 				framework.NewWebsite(namespace, name, field.set), metav1.CreateOptions{})
 			return err
 		},

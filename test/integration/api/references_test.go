@@ -132,12 +132,9 @@ func TestSecretReferences(t *testing.T) {
 			return err
 		}},
 		"impersonation": {field: secretField, create: func() error {
-			config, err := framework.Cluster.AdminConfig()
-			if err != nil {
-				return err
-			}
+			config := framework.Cluster.AdminConfig()
 			config.Impersonate.UserName = owners.poorName
-			_, err = framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
+			_, err := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(ctx,
 				newPrivate(namespace, "private", "key"), metav1.CreateOptions{})
 			return err
 		}},

@@ -268,10 +268,7 @@ func compact(t *testing.T, data []byte) string {
 func TestMetadataClient(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -307,10 +304,7 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestClientsetPrefersProtobuf(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	sent := &recorder{}
 	config.Wrap(func(transport http.RoundTripper) http.RoundTripper {
 		sent.RoundTripper = transport

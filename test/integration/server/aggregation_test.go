@@ -21,10 +21,7 @@ import (
 
 func TestAPIServiceIsAvailableAndTrustsOurCAOnly(t *testing.T) {
 	t.Parallel()
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	client, err := aggregator.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -124,10 +124,7 @@ func TestPriorityAndFairness(t *testing.T) {
 // closed it: at 2 %, the odds are 1 to 6e8.
 func TestGoaway(t *testing.T) {
 	t.Parallel()
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	certificate, err := tls.X509KeyPair(config.CertData, config.KeyData)
 	if err != nil {
 		t.Fatal(err)

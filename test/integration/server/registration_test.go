@@ -42,10 +42,7 @@ func TestRegistration(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	cluster := framework.StartCluster(t, devcluster.Options{WithoutController: true})
-	config, err := cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := cluster.AdminConfig()
 	config.QPS = -1
 	clients := framework.NewClients(t, config)
 	aggregation, err := aggregator.NewForConfig(config)

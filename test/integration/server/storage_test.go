@@ -75,10 +75,7 @@ func TestContentTypes(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := framework.Cluster.AdminConfig()
 	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		t.Run(contentType, func(t *testing.T) {
 			config := rest.CopyConfig(config)

@@ -12,33 +12,29 @@ func (p *Proxy) breakEvents(events io.ReadCloser) io.ReadCloser {
 	if p.bug != SkippedEvent && p.bug != DuplicatedEvent && p.bug != BookmarkTooNew {
 		return events
 	}
-	reader, writer := io.Pipe()
-	go func() {
-		lines := bufio.NewReader(events)
-		for {
-			line, err := lines.ReadBytes('\n')
-			if err == nil {
-				_, err = writer.Write(p.breakEvent(line))
-			}
-			if err != nil {
-				_ = writer.CloseWithError(err)
-				return
-			}
-		}
-	}()
-	return &brokenEvents{Reader: reader, pipe: reader, events: events}
+	return &brokenEvents{Closer: events, proxy: p, lines: bufio.NewReader(events)}
 }
 
-// brokenEvents is the body of a watch. Closing it ends the goroutine that fills it.
+// brokenEvents is the body of a watch.
 type brokenEvents struct {
-	io.Reader
-	pipe   *io.PipeReader
-	events io.Closer
+	io.Closer
+	proxy *Proxy
+	lines *bufio.Reader
+	// rest is the unread part of the last event.
+	rest []byte
 }
 
-func (b *brokenEvents) Close() error {
-	_ = b.pipe.Close()
-	return b.events.Close() //nolint:wrapcheck // The body's error is returned unchanged.
+func (b *brokenEvents) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		line, err := b.lines.ReadBytes('\n')
+		if err != nil {
+			return 0, err //nolint:wrapcheck // The body's error is returned unchanged.
+		}
+		b.rest = b.proxy.breakEvent(line)
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
 }
 
 // breakEvent returns the replacement of an event.
