@@ -94,7 +94,7 @@ func TestOrphans(t *testing.T) {
 				}
 				return
 			}
-			current, err := f.controller.websites.Websites(testNamespace).Get(testName)
+			current, err := f.controller.lister.Websites(testNamespace).Get(testName)
 			if err != nil {
 				t.Fatal(err)
 			}

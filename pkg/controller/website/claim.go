@@ -9,7 +9,6 @@ import (
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -18,59 +17,35 @@ import (
 
 // desiredChildren is the desired state of the children of a Website.
 type desiredChildren struct {
-	// isNew is true at the first attempt to create the children of a Website that has no
-	// Deployment.
-	isNew      bool
 	configMap  *corev1ac.ConfigMapApplyConfiguration
 	deployment *appsv1ac.DeploymentApplyConfiguration
 }
 
 // claim determines whether the Website may use its deployment name, and builds the desired children.
 // The Deployment stakes the claim: while it has another owner, nothing is written.
-func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (input *status.Input, desired desiredChildren,
-	p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepClaim)
-	defer func() { end(p) }()
-
-	name := resources.DeploymentName(website)
+func (r *reconciler) claim(ctx context.Context, run *reconciliation) *problem.Problem {
+	website, name := run.website, resources.DeploymentName(run.website)
 	deployment, p := r.children.Deployments.Find(ctx, website, name)
 	if p != nil && p.Reason != v1beta1.WebsiteReasonNameTaken {
-		return nil, desired, p
+		return p
 	}
-	input = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
+	run.input = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
 	if p != nil {
-		return input, desired, p
+		return p
 	}
 	if older := r.olderClaimant(website); deployment == nil && older != nil &&
 		!r.children.ConfigMaps.HoldsAny(website) {
-		return input, desired, r.children.Deployments.Claimed(name, older)
+		return r.children.Deployments.Claimed(name, older)
 	}
-	input.Pods = r.pods.of(website)
+	run.input.Pods = r.pods.of(website)
 	if deployment != nil {
-		input.Template = r.children.ConfigMaps.TemplateHash(deployment)
+		run.input.Template = r.children.ConfigMaps.TemplateHash(deployment)
 	}
-	desired, p = r.build(website, deployment)
-	desired.isNew = r.isFirstAttempt(website) && deployment == nil
-	return input, desired, p
-}
-
-// isFirstAttempt reports whether a Website has no status, and this process has not tried to create
-// its children before.
-func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
-	known := r.memory.of(website)
-	wasAttempted := known.isAttempted
-	known.isAttempted = website.Status.ObservedGeneration == 0
-	return known.isAttempted && !wasAttempted
-}
-
-// findChild returns a child of a Website other than its Deployment, or nil. No child of a new Website
-// is expected, so the API server is not asked: it rejects the creation of an existing one.
-func findChild[S, T cached.Object, A cached.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[S, T, A],
-	website *v1beta1.Website, desired desiredChildren, name string) (T, *problem.Problem) {
-	if desired.isNew {
-		return kind.Held(website, name), nil
-	}
-	return kind.Find(ctx, website, name)
+	wasAttempted := run.memory.isAttempted
+	run.memory.isAttempted = website.Status.ObservedGeneration == 0
+	run.isNew = run.memory.isAttempted && !wasAttempted && deployment == nil
+	run.desired, p = r.build(website, deployment)
+	return p
 }
 
 // build builds the desired children. The Deployment may exist already.

@@ -82,15 +82,10 @@ type Config struct {
 
 // Controller reconciles the children and the status of every Website.
 type Controller struct {
-	websites   websitelisters.WebsiteLister
-	pods       *websitePods
-	queue      *queue.Queue
-	handlers   *eventHandlers
-	reconciler *reconciler
-	tracer     tracer
-	keys       *agentkeys.Keys
-	routes     *routes.Routes
-	synced     []cache.InformerSynced
+	*reconciler
+	lister   websitelisters.WebsiteLister
+	handlers *eventHandlers
+	synced   []cache.InformerSynced
 }
 
 // New returns a controller, and registers its event handlers with the informers of the configuration.
@@ -104,14 +99,14 @@ func New(config Config) (*Controller, error) {
 	pods, client := core.Pods().Informer(), config.Websites.WebsiteV1beta1()
 	index := websites.Informer().GetIndexer()
 
-	c := &Controller{
-		websites: websites.Lister(),
-		queue:    queue.New(config.Clock),
-		tracer:   newTracer(config.TracerProvider, config.Clock),
-		keys:     config.Keys,
-	}
-	memory := newMemory(config.Clock)
-	c.pods = &websitePods{memory: memory, index: pods.GetIndexer(), websites: c.websites, queue: c.queue,
+	c := &Controller{lister: websites.Lister(), reconciler: &reconciler{
+		client: client, websites: children.NewCache(index), websiteIndex: index, queue: queue.New(config.Clock),
+		keys: config.Keys, installation: config.Installation, memory: newMemory(config.Clock), statusDelay: statusDelay,
+		tracer: newTracer(config.TracerProvider), clock: config.Clock,
+	}}
+	c.rollouts = rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue)
+	c.events = events.NewReporter(config.Recorder, c.memory.events)
+	c.pods = &websitePods{memory: c.memory, index: pods.GetIndexer(), websites: c.lister, queue: c.queue,
 		omitAuthors: config.OmitAuthors}
 	if config.Pods != nil {
 		probing := podprobe.Config{
@@ -122,42 +117,24 @@ func New(config Config) (*Controller, error) {
 		}
 		c.pods.prober = podprobe.New(probing)
 	}
-	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods,
-		queue: c.queue, memory: memory}
-	reporter := events.NewReporter(config.Recorder, memory.events)
-	written := children.NewCache(index)
-	owners := children.Owners{Cached: c.websites, Live: client}
-	ofWebsites, err := children.New(config.Kube, config.ChildInformers, owners)
-	if err != nil {
+	owners := children.Owners{Cached: c.lister, Live: client}
+	var err error
+	if c.children, err = children.New(config.Kube, config.ChildInformers, owners); err != nil {
 		return nil, err
 	}
-	ofWebsites.AddPreviews(written, index, owners)
-	c.handlers.shown = ofWebsites.Shown
+	c.children.AddPreviews(c.websites, index, owners)
+	c.handlers = &eventHandlers{websiteLister: c.lister, websiteIndex: index, pods: c.pods,
+		queue: c.queue, memory: c.memory, shown: c.children.Shown}
 	if config.Routing != nil {
 		c.routes = routes.New(*config.Routing, routes.Controller{
-			Websites: index, Children: ofWebsites, Events: reporter, Queue: c.queue, Clock: config.Clock,
+			Websites: index, Children: c.children, Events: c.events, Queue: c.queue, Clock: config.Clock,
 			ChildHandler: c.handlers.childHandler(resources.DeploymentNameOfRoute), EnqueueOwner: c.handlers.enqueueOwner,
 		})
 		c.handlers.routes = c.routes
-		ofWebsites.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.Stores(), owners)
+		c.children.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.Stores(), owners)
 	}
-	c.reconciler = &reconciler{
-		websites: written, websiteIndex: index,
-		children:     ofWebsites,
-		rollouts:     rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
-		pods:         c.pods,
-		installation: config.Installation,
-		takeover:     takeover.New(config.Kube, ofWebsites, config.UnlabelledChildren, reporter, config.TakeoverReadySeconds),
-		keys:         config.Keys,
-		routes:       c.routes,
-		previews:     previews.New(ofWebsites, reporter, c.queue, config.PreviewDomain),
-		events:       reporter,
-		statuses:     newStatusReporter(client, written, c.queue, c.tracer, memory),
-		tracer:       c.tracer,
-		clock:        config.Clock,
-		memory:       memory,
-	}
-	c.reconciler.statuses.written = c.reconciler.statusWritten
+	c.takeover = takeover.New(config.Kube, c.children, config.UnlabelledChildren, c.events, config.TakeoverReadySeconds)
+	c.previews = previews.New(c.children, c.events, c.queue, config.PreviewDomain)
 
 	if err := pods.AddIndexers(podIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
@@ -210,7 +187,7 @@ func New(config Config) (*Controller, error) {
 // RegisterWebsitesMetric registers the metrics of the Websites of a controller. A process has these
 // metrics of one controller only: a second call returns an error.
 func (c *Controller) RegisterWebsitesMetric() error {
-	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts.Counts, c.reconciler.clock)
+	return metrics.RegisterWebsites(c.lister, c.rollouts.Counts, c.clock)
 }
 
 // HasSynced reports whether the initial lists of all informers have been handled.
@@ -253,17 +230,17 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	// From here on events are queued; earlier events are covered by queueing every Website once.
 	c.queue.Running.Store(true)
-	websites, err := c.websites.List(labels.Everything())
+	websites, err := c.lister.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing Websites: %w", err)
 	}
 	slices.SortFunc(websites, rollout.Compare)
-	c.reconciler.rollouts.Start(websites, rollout.InCache(c.reconciler.children.Deployments))
+	c.rollouts.Start(websites, rollout.InCache(c.children.Deployments))
 	for _, website := range websites {
 		c.pods.want(website)
 		c.queue.Add(cache.MetaObjectToName(website))
 	}
-	for _, key := range c.reconciler.children.AgentKeys.All() {
+	for _, key := range c.children.AgentKeys.All() {
 		c.queue.Add(key)
 	}
 

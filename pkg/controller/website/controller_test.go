@@ -121,7 +121,7 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the deletion has arrived", func() bool {
-		_, err := r.controller.websites.Websites(testNamespace).Get(owner.Name)
+		_, err := r.controller.lister.Websites(testNamespace).Get(owner.Name)
 		return err != nil
 	})
 	eventually(t, "the other one owns all three", func() bool {

@@ -237,11 +237,11 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 		f.controller.reconciler.memory.observe(website).Recall(input)
 		return !input.Origin.SpecChanged
 	}
-	f.controller.reconciler.prepareDeploys(input, []*problem.Problem{problem.Classify(errBroken)})
+	f.controller.reconciler.prepareDeploys(f.reconciliation(input), []*problem.Problem{problem.Classify(errBroken)})
 	if isSettled() {
 		t.Error("the pods serve a spec that could not be written")
 	}
-	f.controller.reconciler.prepareDeploys(input, nil)
+	f.controller.reconciler.prepareDeploys(f.reconciliation(input), nil)
 	if !isSettled() {
 		t.Error("the pods do not serve the written spec")
 	}

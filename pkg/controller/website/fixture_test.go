@@ -22,6 +22,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	websitefake "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/fake"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
 )
@@ -148,7 +149,7 @@ func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Web
 		t.Fatal(err)
 	}
 	t.Cleanup(controller.queue.ShutDown)
-	controller.reconciler.statuses.delay = 0
+	controller.statusDelay = 0
 	f.controller = controller
 	for _, website := range websites {
 		f.addWebsite(website)
@@ -206,6 +207,12 @@ func (f *fixture) forgetHistory() {
 func (f *fixture) reconcile(key cache.ObjectName) []*problem.Problem {
 	_, ctx := ktesting.NewTestContext(f.T)
 	return f.controller.reconciler.reconcile(ctx, key)
+}
+
+// reconciliation returns a reconciliation with an observed state.
+func (f *fixture) reconciliation(input *status.Input) *reconciliation {
+	return &reconciliation{key: keyOf(input.Website), website: input.Website, input: input,
+		memory: f.controller.memory.of(input.Website)}
 }
 
 // work reconciles and requeues, as a worker does.

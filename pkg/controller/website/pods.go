@@ -160,61 +160,24 @@ func (p *websitePods) run(ctx context.Context) {
 	}
 }
 
-// ensurePods applies the Deployment and the ConfigMaps of its pods. While the rollout is pending, the
-// pods stay as they are.
-func (r *reconciler) ensurePods(ctx context.Context, input *status.Input, desired desiredChildren) *problem.Problem {
-	website, isFormer := input.Website, workload.IsFormer(input.Deployment)
-	switch {
-	case input.RolloutPending && isFormer:
-		return nil
-	case !input.RolloutPending:
-		// The configuration is written before the pods, which would otherwise wait for it. If another
-		// object has its name, the pods are not started.
-		if p := r.ensureConfigMap(ctx, website, desired); p != nil {
-			return p
-		}
-		if isFormer {
-			if p := r.takeover.Prepare(ctx, input); p != nil {
-				return p
-			}
-		}
-	}
-	// The configuration of agents is not part of the pod template, and also applies to existing pods.
-	if p := r.ensureAgentKeys(ctx, website.Namespace); p != nil {
-		return p
-	}
-	if p := r.ensureAgentConfigMap(ctx, website, desired); p != nil {
-		return p
-	}
-	var p *problem.Problem
-	input.Deployment, p = r.ensureDeployment(ctx, input, desired)
-	return p
-}
-
-func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Website,
-	desired desiredChildren) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepConfigMap)
-	defer func() { end(p) }()
-
-	current, p := findChild(ctx, r.children.ConfigMaps.Kind, website, desired, *desired.configMap.Name)
+func (r *reconciler) ensureConfigMap(ctx context.Context, run *reconciliation) *problem.Problem {
+	configMaps, desired := r.children.ConfigMaps, run.desired.configMap
+	current, p := configMaps.FindUnlessNew(ctx, run.website, *desired.Name, run.isNew)
 	if p != nil {
 		return p
 	}
-	configMap, done, p := r.children.ConfigMaps.Apply(ctx, website, current, desired.configMap)
+	configMap, done, p := configMaps.Apply(ctx, run.website, current, desired)
 	// Its creation needs no event: it is created together with the Deployment.
 	if done != children.Created {
-		r.events.ChildWritten(website, configMap, r.children.ConfigMaps, done)
+		r.events.ChildWritten(run.website, configMap, configMaps, done)
 	}
 	return p
 }
 
 // ensureAgentKeys writes the public keys for the agents of a namespace, unless they are unknown. In a
 // namespace without Websites, it removes them.
-func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepAgentKeys)
-	defer func() { end(p) }()
-
-	keys := ""
+func (r *reconciler) ensureAgentKeys(ctx context.Context, run *reconciliation) *problem.Problem {
+	keys, namespace := "", run.key.Namespace
 	if r.keys != nil {
 		keys = r.keys.Public()
 	}
@@ -232,17 +195,13 @@ func (r *reconciler) ensureAgentKeys(ctx context.Context, namespace string) (p *
 
 // ensureAgentConfigMap writes the configuration for the agents of one Website. It changes often, so
 // it needs no events.
-func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.Website,
-	desired desiredChildren) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepAgentConfigMap)
-	defer func() { end(p) }()
-
-	configMaps, name := r.children.AgentConfigMaps, resources.AgentConfigMapName(website)
+func (r *reconciler) ensureAgentConfigMap(ctx context.Context, run *reconciliation) *problem.Problem {
+	configMaps, website, name := r.children.AgentConfigMaps, run.website, resources.AgentConfigMapName(run.website)
 	if !resources.WantsAgentConfigMap(website) {
 		_, p := configMaps.Delete(ctx, website, name)
 		return p
 	}
-	current, p := findChild(ctx, configMaps, website, desired, name)
+	current, p := configMaps.FindUnlessNew(ctx, website, name, run.isNew)
 	if p != nil {
 		return p
 	}
@@ -254,32 +213,25 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	return p
 }
 
-func (r *reconciler) ensureDeployment(ctx context.Context, input *status.Input,
-	desired desiredChildren) (deployment *cached.Deployment, p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepDeployment)
-	defer func() { end(p) }()
-
-	if input.Deployment != nil {
+func (r *reconciler) ensureDeployment(ctx context.Context, run *reconciliation) *problem.Problem {
+	current, apply := run.input.Deployment, r.children.Deployments.Apply
+	if current != nil {
 		// The Deployment controller still updates its status, but no longer replaces its pods: the
 		// status does not show that these are outdated.
-		if p := r.children.Deployments.BeingDeleted(input.Deployment); p != nil {
-			return input.Deployment, p
+		if p := r.children.Deployments.BeingDeleted(current); p != nil {
+			return p
 		}
 	}
-	apply := r.children.Deployments.Apply
-	if input.RolloutPending {
+	if run.input.RolloutPending {
 		apply = r.children.Deployments.ApplyRest
 	}
-	deployment, done, p := apply(ctx, input.Website, input.Deployment, desired.deployment)
-	r.events.ChildWritten(input.Website, deployment, r.children.Deployments, done)
-	return deployment, p
+	deployment, done, p := apply(ctx, run.website, current, run.desired.deployment)
+	r.events.ChildWritten(run.website, deployment, r.children.Deployments, done)
+	run.input.Deployment = deployment
+	return p
 }
 
 // collectConfigMaps removes the configurations that no pod needs any more.
-func (r *reconciler) collectConfigMaps(ctx context.Context, input *status.Input,
-	desired desiredChildren) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
-	defer func() { end(p) }()
-
-	return r.children.ConfigMaps.Collect(ctx, input.Website, input.Deployment, desired.configMap)
+func (r *reconciler) collectConfigMaps(ctx context.Context, run *reconciliation) *problem.Problem {
+	return r.children.ConfigMaps.Collect(ctx, run.website, run.input.Deployment, run.desired.configMap)
 }

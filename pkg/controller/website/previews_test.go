@@ -50,7 +50,7 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 	}
 	input := &status.Input{Website: website, Probing: true, Now: now,
 		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
-	p := f.controller.reconciler.reconcilePreviews(ctx, input)
+	problems := f.controller.reconcileOthers(ctx, f.reconciliation(input))
 	computed := status.Compute(input)
 	current := f.website(testName).DeepCopy()
 	current.Status.Previews, current.Status.Conditions = computed.Previews, computed.Conditions
@@ -58,6 +58,10 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 		f.Fatal(err)
 	}
 	f.refreshWebsites()
+	var p *problem.Problem
+	if len(problems) > 0 {
+		p = problems[0]
+	}
 	return meta.FindStatusCondition(computed.Conditions, v1beta1.WebsitePreviewsReady), p
 }
 

@@ -58,7 +58,7 @@ func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.De
 		newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
 	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue.TypedRateLimitingInterface, clock: r.clock}
 	r.controller.queue.TypedRateLimitingInterface = r.alarm
-	r.controller.reconciler.statuses.delay = statusDelay
+	r.controller.statusDelay = statusDelay
 	r.alarm.at = testNow
 	return r
 }

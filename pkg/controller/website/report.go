@@ -10,16 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/deploys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
-	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 )
 
 const (
@@ -33,50 +30,22 @@ const (
 	commitBurst    = 10
 )
 
-// statusReporter writes the status of Websites.
-type statusReporter struct {
-	client websiteclient.WebsitesGetter
-	// cache includes the last writes.
-	cache  cache.MutationCache
-	queue  *queue.Queue
-	tracer tracer
-	memory *memory
-	// delay is statusDelay, or less in tests.
-	delay time.Duration
-	// written is called with a Website before and after a write.
-	written func(before, after *v1beta1.Website)
-}
-
-func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue,
-	tracer tracer, memory *memory) *statusReporter {
-	return &statusReporter{
-		client: client, cache: written, queue: queue, tracer: tracer, written: func(_, _ *v1beta1.Website) {},
-		memory: memory, delay: statusDelay,
-	}
-}
-
-// report is the last step of a reconciliation. input is the observed state, or nil when it is unknown
-// whether there is a Deployment.
-func (r *statusReporter) report(ctx context.Context, input *status.Input,
-	problems []*problem.Problem) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepStatus)
-	defer func() { end(p) }()
-
-	if input == nil {
+// report computes and writes the status.
+func (r *reconciler) report(ctx context.Context, run *reconciliation, problems []*problem.Problem) *problem.Problem {
+	if run.input == nil {
 		return nil // A status would be a guess.
 	}
-	key := cache.MetaObjectToName(input.Website)
-	reported, known := reportable(problems, r.queue.NumRequeues(key))
+	reported, known := reportable(problems, r.queue.NumRequeues(run.key))
 	if !known {
 		return nil
 	}
-	in := *input
+	in := *run.input
 	in.Problem = reported
 	computed := status.Compute(&in)
 	if wait := status.Recheck(&in, &computed); wait > 0 {
-		r.queue.AddAfter(key, wait)
+		r.queue.AddAfter(run.key, wait)
 	}
-	return r.write(ctx, in.Website, computed, in.Now)
+	return r.writeStatus(ctx, run, computed, in.Now)
 }
 
 // reportable returns the problem to report, if any. The problems are in the order of the steps, and
@@ -101,18 +70,17 @@ func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bo
 	return nil, false
 }
 
-// write writes the status of a Website when it has changed and is due. The write carries the resource
-// version of the object from which the status was computed, so it cannot undo a newer one.
-func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus,
+// writeStatus writes the status of a Website when it has changed and is due. The write carries the
+// resource version of the object from which the status was computed, so it cannot undo a newer one.
+func (r *reconciler) writeStatus(ctx context.Context, run *reconciliation, current v1beta1.WebsiteStatus,
 	now time.Time) *problem.Problem {
-	key := cache.MetaObjectToName(website)
-	known := r.memory.of(website)
-	changed, wait := known.statusDue(&website.Status, &current, now, r.delay)
+	website := run.website
+	changed, wait := run.memory.statusDue(&website.Status, &current, now, r.statusDelay)
 	if !changed {
 		return nil
 	}
 	if wait > 0 {
-		r.queue.AddAfter(key, wait)
+		r.queue.AddAfter(run.key, wait)
 		return nil
 	}
 	update := website.DeepCopy()
@@ -125,14 +93,13 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		return nil
 	case err != nil:
 		return problem.ClassifyOther(fmt.Errorf("writing the status of Website %q: %w", website.Name, err))
-	default:
-		metrics.RecordStatusWrite()
-		r.cache.Mutation(written)
-		known.statusWritten(&website.Status, &current, now)
-		// The times in it are precise, the written ones whole seconds.
-		r.written(website, update)
-		return nil
 	}
+	metrics.RecordStatusWrite()
+	r.websites.Mutation(written)
+	run.memory.statusWritten(&website.Status, &current, now)
+	// The times in update are precise, the written ones whole seconds.
+	r.reportDeploys(run, update)
+	return nil
 }
 
 // statusWritten ends the delay of a status after its write.
@@ -177,10 +144,12 @@ func isReady(status *v1beta1.WebsiteStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
 }
 
-// statusWritten passes a started request to sync to the pods, and reports published commits.
-func (r *reconciler) statusWritten(before, after *v1beta1.Website) {
+// reportDeploys passes a started request to sync to the pods, and reports published commits, from the
+// written status of a Website.
+func (r *reconciler) reportDeploys(run *reconciliation, after *v1beta1.Website) {
+	before, deploys := run.website, run.memory.deploys
 	// A request that no pod can perform is completed in the same write, and counts as well.
-	deploys := r.memory.observe(after)
+	deploys.Observe(after, r.clock.Now())
 	if status.IsSyncPending(before.Status.Sync) && !status.IsSyncPending(after.Status.Sync) {
 		deploys.Started(r.clock.Now())
 	}

@@ -124,7 +124,7 @@ func TestStatusWritesAreDue(t *testing.T) {
 func TestCreatingCostsOneStatusWrite(t *testing.T) {
 	clock := testingclock.NewFakeClock(testNow)
 	f := newFixtureAt(t, clock, newWebsite(withReplicas(3)))
-	f.controller.reconciler.statuses.delay = statusDelay
+	f.controller.statusDelay = statusDelay
 	for tick := range 40 {
 		if _, found := live[*appsv1.Deployment](f, testDeployment); found {
 			edit(f, testDeployment, func(d *appsv1.Deployment) {
@@ -168,14 +168,14 @@ func TestCommitsAreWrittenAtARate(t *testing.T) {
 	f := newFixtureAt(t, clock, newWebsite(), newWebsite(withName("other")))
 	alarm := &alarm{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface, clock: clock}
 	f.controller.queue.TypedRateLimitingInterface = alarm
-	statuses := f.controller.reconciler.statuses
-	statuses.delay = statusDelay
+	f.controller.statusDelay = statusDelay
 	write := func(name, commit string) {
 		t.Helper()
-		status := f.website(name).Status.DeepCopy()
-		status.Commit = commit
-		status.History = []v1beta1.WebsiteRelease{{Commit: commit, Cause: v1beta1.ReleaseCausePoll}}
-		if p := statuses.write(t.Context(), f.website(name), *status, clock.Now()); p != nil {
+		run := f.reconciliation(&status.Input{Website: f.website(name)})
+		changed := run.website.Status.DeepCopy()
+		changed.Commit = commit
+		changed.History = []v1beta1.WebsiteRelease{{Commit: commit, Cause: v1beta1.ReleaseCausePoll}}
+		if p := f.controller.writeStatus(t.Context(), run, *changed, clock.Now()); p != nil {
 			t.Fatal(p)
 		}
 	}
@@ -229,7 +229,7 @@ func TestHostsDeadlineIsReported(t *testing.T) {
 		input := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &cached.Deployment{
 			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
 		}, Routing: &status.Routing{Obstacle: &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "x"}}}
-		if p := f.controller.reconciler.statuses.report(t.Context(), input, nil); p != nil {
+		if p := f.controller.report(t.Context(), f.reconciliation(input), nil); p != nil {
 			t.Fatal(p)
 		}
 		for _, kind := range []string{v1beta1.WebsiteReconciling, v1beta1.WebsiteStalled} {

@@ -5,14 +5,12 @@ import (
 	"time"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -24,58 +22,53 @@ const (
 	portRetry = 100 * time.Millisecond
 )
 
-func (r *reconciler) ensureService(ctx context.Context, input *status.Input,
-	desired desiredChildren) (service *cached.Service, p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepService)
-	defer func() { end(p) }()
-
-	services, website := r.children.Services, input.Website
-	current, p := findChild(ctx, services, website, desired, resources.ServiceName(website))
+// ensureService applies the Service and sets it in the observed state, unless it could not be written: it
+// may then have addresses that are not wanted.
+func (r *reconciler) ensureService(ctx context.Context, run *reconciliation) *problem.Problem {
+	services, website := r.children.Services, run.website
+	current, p := services.FindUnlessNew(ctx, website, resources.ServiceName(website), run.isNew)
 	if p != nil {
-		return nil, p
+		return p
 	}
 	if port := resources.NodePortToRestore(website); current != nil || port == 0 {
-		r.memory.of(website).portRefused = time.Time{}
-	} else if current, p = r.restoreService(ctx, input, port); p != nil {
-		return nil, p
+		run.memory.portRefused = time.Time{}
+	} else if current, p = r.restoreService(ctx, run, port); p != nil {
+		return p
 	}
 	if current != nil {
-		// The Service is returned, because it serves until it is gone.
 		if p := services.BeingDeleted(current); p != nil {
-			return current, p
+			run.input.Service = current // It serves until it is gone.
+			return p
 		}
 	}
 	service, done, p := services.Apply(ctx, website, current,
-		workload.Service(website, input.Deployment, current, input.PodSelector))
+		workload.Service(website, run.input.Deployment, current, run.input.PodSelector))
 	if p != nil {
-		return nil, p // One that could not be written may have addresses that are not wanted.
+		return p
 	}
 	// Its first creation needs no event: it is created together with the Deployment.
 	if done != children.Created || website.Status.ObservedGeneration != 0 {
 		r.events.ChildWritten(website, service, services, done)
 	}
-	return service, nil
+	run.input.Service = service
+	return nil
 }
 
 // ensurePodDisruptionBudget applies the PodDisruptionBudget of a Website with several pods, and
 // deletes it from a Website with a single one.
-func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, input *status.Input,
-	desired desiredChildren) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
-	defer func() { end(p) }()
-
-	budgets, website := r.children.PodDisruptionBudgets, input.Website
+func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, run *reconciliation) *problem.Problem {
+	budgets, website := r.children.PodDisruptionBudgets, run.website
 	name := resources.PodDisruptionBudgetName(website)
 	if !resources.WantsPodDisruptionBudget(website) {
 		_, p := budgets.Delete(ctx, website, name)
 		return p
 	}
-	current, p := findChild(ctx, budgets, website, desired, name)
+	current, p := budgets.FindUnlessNew(ctx, website, name, run.isNew)
 	if p != nil {
 		return p
 	}
 	budget, done, p := budgets.Apply(ctx, website, current,
-		workload.PodDisruptionBudget(website, input.Deployment, current, input.PodSelector))
+		workload.PodDisruptionBudget(website, run.input.Deployment, current, run.input.PodSelector))
 	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {
 		r.events.ChildWritten(website, budget, budgets, done)
@@ -86,15 +79,15 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, input *statu
 // restoreService creates the Service with its former node port, or with any if that port is taken.
 // The next apply leaves the port out and so gives up its ownership: the API server keeps the value,
 // and other clients may change it.
-func (r *reconciler) restoreService(ctx context.Context, input *status.Input, port int32) (*cached.Service,
+func (r *reconciler) restoreService(ctx context.Context, run *reconciliation, port int32) (*cached.Service,
 	*problem.Problem) {
+	services, website := r.children.Services, run.website
 	build := func() *corev1ac.ServiceApplyConfiguration {
-		return workload.Service(input.Website, input.Deployment, nil, input.PodSelector)
+		return workload.Service(website, run.input.Deployment, nil, run.input.PodSelector)
 	}
-	services, website := r.children.Services, input.Website
 	service, done, p := services.Apply(ctx, website, nil, resources.WithNodePort(build(), port))
 	isTaken := p != nil && p.Reason == v1beta1.WebsiteReasonNodePortTaken
-	if isTaken && r.waitForPort(website) {
+	if isTaken && r.waitForPort(run) {
 		return nil, p.RetriedSoon()
 	}
 	isLost := isTaken || p != nil && p.Reason == v1beta1.WebsiteReasonSpecInvalid
@@ -104,7 +97,7 @@ func (r *reconciler) restoreService(ctx context.Context, input *status.Input, po
 	if p != nil {
 		return nil, p
 	}
-	r.memory.of(website).portRefused = time.Time{}
+	run.memory.portRefused = time.Time{}
 	r.events.ChildWritten(website, service, services, done)
 	if isLost {
 		r.events.NodePortLost(website, service, port)
@@ -115,17 +108,17 @@ func (r *reconciler) restoreService(ctx context.Context, input *status.Input, po
 // waitForPort queues a Website whose node port is rejected, and reports false once the API server
 // must have released it. No worker waits, because any tenant can take the port of a Service and
 // delete that.
-func (r *reconciler) waitForPort(website *v1beta1.Website) bool {
-	now, known := r.clock.Now(), r.memory.of(website)
-	if known.portRefused.IsZero() {
-		known.portRefused = now
+func (r *reconciler) waitForPort(run *reconciliation) bool {
+	now := r.clock.Now()
+	if run.memory.portRefused.IsZero() {
+		run.memory.portRefused = now
 	}
-	refused := now.Sub(known.portRefused)
+	refused := now.Sub(run.memory.portRefused)
 	if refused >= portRelease {
 		return false
 	}
 	// This delay is independent of the backoff, which other problems of the Website may have
 	// increased.
-	r.statuses.queue.AddAfter(cache.MetaObjectToName(website), portRetry+refused)
+	r.queue.AddAfter(run.key, portRetry+refused)
 	return true
 }

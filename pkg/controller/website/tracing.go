@@ -8,9 +8,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -28,24 +26,19 @@ const (
 	attributeResult    = attribute.Key("website.reconcile.result")
 )
 
-// tracer creates the spans of reconciliations and of their steps, and measures the steps.
-type tracer struct {
-	spans oteltrace.Tracer
-	clock clock.PassiveClock
-}
-
 // newTracer returns the tracer of a provider, which may be nil.
-func newTracer(provider oteltrace.TracerProvider, clock clock.PassiveClock) tracer {
+func newTracer(provider oteltrace.TracerProvider) oteltrace.Tracer {
 	if provider == nil {
 		provider = noop.NewTracerProvider()
 	}
-	return tracer{spans: provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website"), clock: clock}
+	return provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website")
 }
 
 // startReconcile starts the span of a reconciliation. The returned context has it as the parent of
 // further spans.
-func (t tracer) startReconcile(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
-	return t.spans.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
+func startReconcile(ctx context.Context, tracer oteltrace.Tracer, key cache.ObjectName) (context.Context,
+	oteltrace.Span) {
+	return tracer.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
 		attributeNamespace.String(key.Namespace), attributeName.String(key.Name)))
 }
 
@@ -79,20 +72,3 @@ const (
 	stepStatus              stepName = "status"
 	stepCollectConfigMaps   stepName = "collect-configmaps"
 )
-
-// startStep starts the span of a step, below the span of its reconciliation, and the measurement of
-// its duration. The returned function ends both.
-func (t tracer) startStep(ctx context.Context, name stepName) (context.Context, func(*problem.Problem)) {
-	start := t.clock.Now()
-	ctx, span := t.spans.Start(ctx, spanStepPrefix+string(name))
-	return ctx, func(p *problem.Problem) {
-		metrics.RecordStep(string(name), problem.ResultOf(p), t.clock.Since(start))
-		if p != nil {
-			span.RecordError(p)
-			if p.Result == problem.Failure {
-				span.SetStatus(codes.Error, "the step failed")
-			}
-		}
-		span.End()
-	}
-}

@@ -10,7 +10,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
@@ -31,8 +30,8 @@ func TestSpanOfAReconciliation(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			exporter := tracetest.NewInMemoryExporter()
-			tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), clock.RealClock{})
-			_, span := tracer.startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
+			tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+			_, span := startReconcile(t.Context(), tracer, cache.NewObjectName("default", "kubia"))
 			endReconcile(span, test.result, test.problems)
 
 			spans := exporter.GetSpans()
@@ -63,8 +62,8 @@ func TestSpanOfAReconciliation(t *testing.T) {
 func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	exporter := tracetest.NewInMemoryExporter()
-	tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), clock.RealClock{})
-	f.controller.tracer, f.controller.reconciler.tracer, f.controller.reconciler.statuses.tracer = tracer, tracer, tracer
+	tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	f.controller.tracer = tracer
 	f.controller.queue.Add(testKey)
 	f.controller.work(t.Context(), make(chan struct{}))
 
@@ -88,7 +87,7 @@ func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 }
 
 func TestNoTracerProvider(t *testing.T) {
-	_, span := newTracer(nil, clock.RealClock{}).startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
+	_, span := startReconcile(t.Context(), newTracer(nil), cache.NewObjectName("default", "kubia"))
 	endReconcile(span, problem.Success, nil)
 	if span.IsRecording() {
 		t.Error("a span is recorded although tracing is disabled")

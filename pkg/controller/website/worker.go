@@ -22,7 +22,7 @@ const (
 
 // requeueAll queues all Websites after a change that concerns all of them.
 func (c *Controller) requeueAll() {
-	websites, err := c.websites.List(labels.Everything())
+	websites, err := c.lister.List(labels.Everything())
 	if err != nil {
 		return // Only an index that does not exist is an error.
 	}
@@ -48,8 +48,8 @@ func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	defer cancel()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
 	start := time.Now()
-	ctx, span := c.tracer.startReconcile(ctx, key)
-	problems := c.reconciler.reconcile(ctx, key)
+	ctx, span := startReconcile(ctx, c.tracer, key)
+	problems := c.reconcile(ctx, key)
 	result := c.queue.Requeue(ctx, key, problems)
 	endReconcile(span, result, problems)
 	metrics.RecordReconcile(result, time.Since(start))

@@ -108,6 +108,16 @@ func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name
 	}
 }
 
+// FindUnlessNew is Find for a Website that may be new. No child of a new one is expected, so the API
+// server is not asked: it rejects the creation of an existing one.
+func (k *Kind[S, T, A]) FindUnlessNew(ctx context.Context, website *v1beta1.Website, name string,
+	isNew bool) (T, *problem.Problem) {
+	if isNew {
+		return k.Held(website, name), nil
+	}
+	return k.Find(ctx, website, name)
+}
+
 // Ensure creates or updates a child and returns it, with the operation.
 func (k *Kind[S, T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation,
 	*problem.Problem) {
