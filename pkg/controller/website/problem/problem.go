@@ -85,22 +85,22 @@ func ResultOf(p *Problem) Result {
 	return p.Result
 }
 
+// found returns a problem that the controller has found itself.
+func found(reason, id string, retry Retry, result Result, err error) *Problem {
+	return &Problem{Reason: reason, Message: Shorten(err.Error()), Retry: retry, Result: result, ID: reason + id, err: err}
+}
+
 // InvalidSpec returns the problem of a spec from which no children can be built.
 func InvalidSpec(err error) *Problem {
-	return &Problem{
-		Reason: v1beta1.WebsiteReasonSpecInvalid, Message: Shorten(err.Error()), Retry: OnChange, Result: Failure,
-		ID: v1beta1.WebsiteReasonSpecInvalid, err: err,
-	}
+	return found(v1beta1.WebsiteReasonSpecInvalid, "", OnChange, Failure, err)
 }
 
 // NameTaken returns the problem of a child whose name another object has. The ID identifies that
 // object.
 func NameTaken(id string, passing bool, format string, args ...any) *Problem {
-	err := fmt.Errorf(format, args...)
-	return &Problem{
-		Reason: v1beta1.WebsiteReasonNameTaken, Message: Shorten(err.Error()), Retry: Periodically, Result: Taken,
-		ID: v1beta1.WebsiteReasonNameTaken + "/" + id, Passing: passing, err: err,
-	}
+	p := found(v1beta1.WebsiteReasonNameTaken, "/"+id, Periodically, Taken, fmt.Errorf(format, args...))
+	p.Passing = passing
+	return p
 }
 
 // ChildTaken is NameTaken about an object with the name of a child, such as `Service "kubia-npsvc"`.
@@ -143,21 +143,15 @@ func JoinTaken(taken []*Problem) *Problem {
 // ConflictingManager returns the problem of a child that another controller keeps writing. The ID
 // identifies that controller.
 func ConflictingManager(id string, format string, args ...any) *Problem {
-	err := fmt.Errorf(format, args...)
-	return &Problem{
-		Reason: v1beta1.WebsiteReasonConflictingManager, Message: Shorten(err.Error()), Retry: Periodically, Result: Taken,
-		ID: v1beta1.WebsiteReasonConflictingManager + "/" + id, err: err,
-	}
+	return found(v1beta1.WebsiteReasonConflictingManager, "/"+id, Periodically, Taken, fmt.Errorf(format, args...))
 }
 
 // BeingReplaced returns the problem of a Deployment whose pods another controller is replacing.
 func BeingReplaced(deployment string) *Problem {
-	err := fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over when they are all of one revision",
-		deployment)
-	return &Problem{
-		Reason: v1beta1.WebsiteReasonRolloutInProgress, Message: Shorten(err.Error()), Retry: WithBackoff, Result: Taken,
-		ID: v1beta1.WebsiteReasonRolloutInProgress + "/" + deployment, Passing: true, err: err,
-	}
+	p := found(v1beta1.WebsiteReasonRolloutInProgress, "/"+deployment, WithBackoff, Taken, fmt.Errorf(
+		"the pods of Deployment %q are being replaced; it is taken over when they are all of one revision", deployment))
+	p.Passing = true
+	return p
 }
 
 // LeftBehind returns the problem of objects that another controller has left, as kubectl names them.
@@ -172,11 +166,8 @@ func LeftBehind(website *v1beta1.Website, objects []string) *Problem {
 		}
 		command += " " + object
 	}
-	err := fmt.Errorf("objects of a former deploymentName are left behind: run %q", command)
-	return &Problem{
-		Reason: v1beta1.WebsiteReasonLeftBehind, Message: Shorten(err.Error()), Retry: OnChange, Result: Success,
-		ID: v1beta1.WebsiteReasonLeftBehind + "/" + command, err: err,
-	}
+	return found(v1beta1.WebsiteReasonLeftBehind, "/"+command, OnChange, Success,
+		fmt.Errorf("objects of a former deploymentName are left behind: run %q", command))
 }
 
 // Persistent is the number of errors in a row after which an error is reported: the next retry

@@ -13,81 +13,44 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
-// mimeTypes are the types of mime-db. It has more than a thousand extensions, most of them of formats that no page
-// loads: the configuration of each Website has those that isPublished reports.
+// mimeTypes are the types by extension, which hack/mime-db selects from mime-db.
 //
 //go:embed mime.types
 var mimeTypes string
-
-// publishedApplications are extensions of mime-db that the configuration contains although their
-// types are of the kind application, and vendor-specific or not registered.
-const publishedApplications = `
-	3ds 7z ai aif aifc aiff apk asf asx atom avi azw bdf bz bz2 c cab caf cbr cbz cc cer cjs cpp crl crt crx cwl cxx dae
-	dbk dcm dds der djv djvu doc docm docx dot dotx dtd dwg dxf eml eot epub eps f4v fli flv geojson gml gpx gz h hbs
-	hh hjson ics ipynb jar java jng jnlp json json5 jsonld key kml kmz latex lottie lua m3u m3u8 m4v map mathml mbox
-	meta4 metalink mht mhtml mk3d mka mkv mml mng mobi mpd mpp ncx nfo nq nt numbers odb odc odf odg odm odp ods odt
-	ogx opf opml otg oth otp ots ott owl oxps p10 p12 p7m p7s pac pages pbm pcf pcx pdf pem pfa pfb pfx pgm pgp pl pnm
-	pot potx ppm pps ppsx ppt pptm pptx ps psd pub ra ram rar rdf rgb rng rnc rpm rq rss rtf sass scss sdp sh sig smil
-	sql srt srx swf tar tcl tei tex texi tga toml torrent trig ttml usda usdz vsd vsdx wasm wax wbmp webmanifest wma
-	wmv wsdl xaml xbm xht xhtml xlf xls xlsm xlsx xltx xml xpi xpm xps xsd xsl xslt xspf xz zip`
-
-// otherTypes replace types of mime-db: for missing extensions, newer types, and types with the widest
-// support in players and readers.
-var otherTypes = map[string]string{
-	"asc": "text/plain", "cur": "image/x-icon", "flac": "audio/flac", "ico": "image/x-icon",
-	"jsonl": "application/jsonl", "m4v": "video/mp4", "ndjson": "application/x-ndjson", "tgz": "application/gzip",
-	"topojson": "application/json", "vcf": "text/vcard", "wav": "audio/wav", "xml": "application/xml",
-	"xsl": "application/xml", "yaml": "application/yaml", "yml": "application/yaml", "zst": "application/zstd",
-	"rtf": "application/rtf", "svgz": compressedPicture,
-}
 
 // compressedPicture is a type that nginx does not compress again, which it would without the space.
 // Clients ignore the space.
 const compressedPicture = "image/svg+xml "
 
-// wellKnownTypes are the types of files without an extension below /.well-known/.
-var wellKnownTypes = map[string]string{
-	"apple-app-site-association": "application/json",
-	"host-meta":                  "application/xrd+xml",
-	"http-opportunistic":         "application/json",
-	"jwks":                       "application/json",
-	"matrix/client":              "application/json",
-	"matrix/server":              "application/json",
-	"matrix/support":             "application/json",
-	"nodeinfo":                   "application/json",
-	"oauth-authorization-server": "application/json",
-	"oauth-protected-resource":   "application/json",
-	"openid-configuration":       "application/json",
-	"openid-credential-issuer":   "application/json",
-	"passkey-endpoints":          "application/json",
-	"smart-configuration":        "application/json",
-	"uma2-configuration":         "application/json",
-	"webauthn":                   "application/json",
-	"webfinger":                  "application/jrd+json",
-}
+// wellKnownJSON are the names of files without an extension below /.well-known/ that are JSON.
+const wellKnownJSON = `
+	apple-app-site-association http-opportunistic jwks matrix/client matrix/server matrix/support nodeinfo
+	oauth-authorization-server oauth-protected-resource openid-configuration openid-credential-issuer passkey-endpoints
+	smart-configuration uma2-configuration webauthn`
 
-// defaultTypes are the types by extension.
-var defaultTypes = sync.OnceValue(func() map[string]string {
-	types := maps.Clone(otherTypes)
-	applications := strings.Fields(publishedApplications)
-	for line := range strings.Lines(mimeTypes) {
-		if fields := strings.Fields(strings.TrimSuffix(strings.TrimSpace(line), ";")); len(fields) > 1 && fields[0] != "#" {
-			for _, extension := range fields[1:] {
-				if types[extension] == "" && (isPublished(fields[0]) || slices.Contains(applications, extension)) {
-					types[extension] = fields[0]
-				}
-			}
-		}
+// wellKnownTypes are the types of files without an extension below /.well-known/.
+var wellKnownTypes = sync.OnceValue(func() map[string]string {
+	types := map[string]string{"host-meta": "application/xrd+xml", "webfinger": "application/jrd+json"}
+	for _, name := range strings.Fields(wellKnownJSON) {
+		types[name] = "application/json"
 	}
 	return types
 })
 
-// isPublished reports whether browsers may do more with files of a type than save them.
-func isPublished(contentType string) bool {
-	kind, name, _ := strings.Cut(contentType, "/")
-	return slices.Contains([]string{"audio", "font", "image", "model", "text", "video"}, kind) &&
-		!strings.HasPrefix(name, "vnd.") && !strings.HasPrefix(name, "x-") && !strings.HasPrefix(name, "prs.")
-}
+// defaultTypes are the types by extension.
+var defaultTypes = sync.OnceValue(func() map[string]string {
+	types := map[string]string{"svgz": compressedPicture}
+	for line := range strings.Lines(mimeTypes) {
+		fields := strings.Fields(strings.TrimSuffix(strings.TrimSpace(line), ";"))
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		for _, extension := range fields[1:] {
+			types[extension] = fields[0]
+		}
+	}
+	return types
+})
 
 // contentTypes are spec.serving.types and charset in the syntax of nginx.
 type contentTypes struct {
@@ -161,11 +124,11 @@ func (q *quoter) contentTypes(wanted v1beta1.WebsiteServing) contentTypes {
 	for _, paths := range patterns {
 		c.add(q, q.pattern("a path in spec.serving.types", paths), types[paths])
 	}
-	for _, name := range slices.Sorted(maps.Keys(wellKnownTypes)) {
+	for _, name := range slices.Sorted(maps.Keys(wellKnownTypes())) {
 		path := wellKnown + name
 		// nginx compares the words of a map before its patterns.
 		if !slices.ContainsFunc(patterns, func(p urlpaths.Pattern) bool { return p.Matches(path) }) {
-			c.add(q, path, wellKnownTypes[name])
+			c.add(q, path, wellKnownTypes()[name])
 		}
 	}
 	return c
