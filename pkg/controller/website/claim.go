@@ -29,7 +29,8 @@ func (r *reconciler) claim(ctx context.Context, run *reconciliation) *problem.Pr
 	if p != nil && p.Reason != v1beta1.WebsiteReasonNameTaken {
 		return p
 	}
-	run.input = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
+	run.input = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil,
+		Now: r.clock.Now()}
 	if p != nil {
 		return p
 	}

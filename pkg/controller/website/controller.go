@@ -133,7 +133,8 @@ func New(config Config) (*Controller, error) {
 		c.handlers.routes = c.routes
 		c.children.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.Stores(), owners)
 	}
-	c.takeover = takeover.New(config.Kube, c.children, config.UnlabelledChildren, c.events, config.TakeoverReadySeconds)
+	c.takeover = takeover.New(config.Kube, c.children, config.UnlabelledChildren, c.events,
+		config.TakeoverReadySeconds)
 	c.previews = previews.New(c.children, c.events, c.queue, config.PreviewDomain)
 
 	if err := pods.AddIndexers(podIndexers()); err != nil {

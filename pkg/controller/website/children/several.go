@@ -32,7 +32,8 @@ func (s *Several[S, T, A]) Of(website *v1beta1.Website) []T {
 }
 
 // DeleteOthers removes the children of a Website in the cache whose names are not listed.
-func (s *Several[S, T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) *problem.Problem {
+func (s *Several[S, T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website,
+	names ...string) *problem.Problem {
 	for _, child := range s.Of(website) {
 		if slices.Contains(names, child.GetName()) {
 			continue

@@ -87,7 +87,9 @@ func ResultOf(p *Problem) Result {
 
 // found returns a problem that the controller has found itself.
 func found(reason, id string, retry Retry, result Result, err error) *Problem {
-	return &Problem{Reason: reason, Message: Shorten(err.Error()), Retry: retry, Result: result, ID: reason + id, err: err}
+	return &Problem{
+		Reason: reason, Message: Shorten(err.Error()), Retry: retry, Result: result, ID: reason + id, err: err,
+	}
 }
 
 // InvalidSpec returns the problem of a spec from which no children can be built.
