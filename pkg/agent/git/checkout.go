@@ -5,57 +5,62 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Checkout has the worktree contain the tree that was fetched last. Files that are in it already stay as they are,
-// unless attributes have git take them for changed; git replaces others, it does not write to them. After a failure,
-// the next checkout begins with an empty worktree.
+// unless attributes may have them written in another way. After a failure, the next checkout begins with an empty
+// worktree.
 func (r *Repository) Checkout(ctx context.Context, tree *Tree) error {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	canUpdate := r.base(tree.attributes, len(tree.modules) > 0) != r.emptyTree()
+	base := r.base(tree.attributes)
 	r.checkedOut = nil
-	worktree := r.path(worktreeDir)
-	if canUpdate {
-		err = r.write(ctx, tree, worktree)
-	}
-	if !canUpdate || isReason(err, reasonDamaged) {
-		if err := errors.Join(emptyDirectory(worktree), ignoreMissing(os.Remove(r.path(indexFile)))); err != nil {
-			return onDisk(err)
-		}
-		err = r.write(ctx, tree, worktree)
+	err = r.write(ctx, tree, base, r.Worktree())
+	if base != nil && isReason(err, reasonDamaged) {
+		err = r.write(ctx, tree, nil, r.Worktree())
 	}
 	if err != nil {
 		return r.replace(err)
 	}
-	if !isInside(worktree, r.Path) {
+	if !isInside(r.Worktree(), r.Path) {
 		return failure(ReasonPathNotFound, "")
 	}
 	r.checkedOut = tree
 	return nil
 }
 
-// write fills a directory.
-func (r *Repository) write(ctx context.Context, tree *Tree, dir string) error {
+// base returns the tree that the worktree has, if it can become another one with these attributes, or nil.
+func (r *Repository) base(attributes string) *Tree {
+	if r.checkedOut != nil && r.checkedOut.attributes == attributes {
+		return r.checkedOut
+	}
+	return nil
+}
+
+// write has a directory contain a tree. Files of the base, which it contains by now, stay if the tree has them as well;
+// git replaces others, it does not write to them. Without a base the directory is emptied.
+func (r *Repository) write(ctx context.Context, tree, base *Tree, dir string) error {
 	room, err := r.room()
 	if err != nil {
 		return err
 	}
-	if err := ignoreMissing(os.Remove(r.path(indexFile + ".lock"))); err != nil {
-		return onDisk(err)
-	}
-	if _, err := r.run(ctx, command{
-		args: []string{"read-tree", "--reset", "-u", tree.ID},
-		env:  []string{"GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + r.path(indexFile)},
-		room: room,
-	}); err != nil {
+	if err := r.clear(ctx, tree, base, dir); err != nil {
 		return err
 	}
-	if err := r.setDates(ctx, tree, dir); err != nil {
+	// git is not asked which files have changed on the disk: it cannot tell for those that it would not store as it has
+	// written them, such as some with CRLF.
+	from, env := r.idOf(base), []string{"GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + r.path(indexFile)}
+	for _, args := range [][]string{{"read-tree", from}, {"read-tree", "--reset", "-u", from, tree.ID}} {
+		if _, err := r.run(ctx, command{args: args, env: env, room: room}); err != nil {
+			return err
+		}
+	}
+	if err := r.setDates(ctx, from, tree, dir); err != nil {
 		return err
 	}
 	for _, m := range tree.modules {
@@ -63,14 +68,42 @@ func (r *Repository) write(ctx context.Context, tree *Tree, dir string) error {
 		if !isPlain(dir, m.path) {
 			return submoduleFailure(m.path, failure(ReasonCommitInvalid, ""))
 		}
-		if err := ignoreMissing(os.Remove(m.repository.path(indexFile))); err != nil {
-			return onDisk(err)
-		}
-		if err := m.repository.write(ctx, m.tree, filepath.Join(dir, m.path)); err != nil {
+		if err := m.repository.write(ctx, m.tree, base.baseOf(m), filepath.Join(dir, m.path)); err != nil {
 			return submoduleFailure(m.path, err)
 		}
 	}
 	return nil
+}
+
+// clear removes what is in the way of a tree: all without a base, else submodules that it does not have.
+func (r *Repository) clear(ctx context.Context, tree, base *Tree, dir string) error {
+	errs := []error{ignoreMissing(os.Remove(r.path(indexFile))), ignoreMissing(os.Remove(r.path(indexFile + ".lock")))}
+	if base == nil {
+		return onDisk(errors.Join(append(errs, emptyDirectory(dir))...))
+	}
+	if err := r.checkDates(ctx, base, dir); err != nil {
+		return err
+	}
+	for _, m := range base.modules {
+		if tree.baseOf(m) == nil && isPlain(dir, m.path) {
+			errs = append(errs, emptyDirectory(filepath.Join(dir, m.path)))
+		}
+	}
+	return onDisk(errors.Join(errs...))
+}
+
+// baseOf returns the tree of a submodule from which another one can be made, or nil.
+func (t *Tree) baseOf(other module) *Tree {
+	if t == nil {
+		return nil
+	}
+	at := slices.IndexFunc(t.modules, func(m module) bool {
+		return m.path == other.path && m.repository == other.repository && m.tree.attributes == other.tree.attributes
+	})
+	if at < 0 {
+		return nil
+	}
+	return t.modules[at].tree
 }
 
 // isPlain reports whether a directory can be reached without links.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -20,29 +18,30 @@ func (r *Repository) date(hash, attributes string) time.Time {
 	return time.Unix(1+int64(binary.BigEndian.Uint64(sum[:8])%latestDate), 0)
 }
 
-// setDates gives the files of a worktree their dates. The index is updated too: git would write files again if
-// it had other dates.
-func (r *Repository) setDates(ctx context.Context, tree *Tree, dir string) error {
-	changed := false
-	lines := &records{each: func(record string) error {
-		about, name, _ := strings.Cut(record, "\t")
-		fields := strings.Fields(about)
-		if len(fields) != 3 || !strings.HasPrefix(fields[0], "100") {
-			return nil
-		}
-		date, path := r.date(fields[1], tree.attributes), filepath.Join(dir, name)
-		info, err := os.Lstat(path)
-		if err == nil && (!info.Mode().IsRegular() || info.ModTime().Equal(date)) {
-			return nil
-		}
-		changed = true
-		return onDisk(errors.Join(err, os.Chtimes(path, date, date)))
-	}}
-	environment := []string{"GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + r.path(indexFile)}
-	_, err := r.run(ctx, command{args: []string{"ls-files", "--stage", "-z"}, env: environment, stdout: lines})
-	if err != nil || !changed {
-		return err
+// setDates gives the files of a worktree their dates, but for those that it had before.
+func (r *Repository) setDates(ctx context.Context, before string, tree *Tree, dir string) error {
+	// A hostile tree can have a link in the place of a file.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return onDisk(err)
 	}
-	_, err = r.run(ctx, command{args: []string{"update-index", "-q", "--refresh"}, env: environment})
-	return err
+	defer func() { _ = root.Close() }()
+	return r.files(ctx, before, tree.ID, func(name string, e entry) error {
+		if !e.isFile() {
+			return nil
+		}
+		date := r.date(e.hash, tree.attributes)
+		return onDisk(root.Chtimes(name, date, date))
+	})
+}
+
+// checkDates returns an error if something else than git has changed files of a worktree.
+func (r *Repository) checkDates(ctx context.Context, tree *Tree, dir string) error {
+	return r.files(ctx, r.idOf(nil), tree.ID, func(name string, e entry) error {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil || e.isFile() && !info.ModTime().Equal(r.date(e.hash, tree.attributes)) {
+			return wrap(reasonDamaged, "", err)
+		}
+		return nil
+	})
 }

@@ -1,8 +1,10 @@
 package git
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,5 +54,47 @@ func TestDates(t *testing.T) {
 	o.commit(files{"p/a": "a", "p/.gitattributes": "* text eol=crlf\n"})
 	if one.sync(t, "HEAD"); date(one, "a").Equal(a) {
 		t.Error("with other attributes the date is the same")
+	}
+}
+
+// TestUnchangedFiles keep their inode and date during a push, also if git would not store them as they are checked out,
+// and those of submodules as well.
+func TestUnchangedFiles(t *testing.T) {
+	t.Parallel()
+	site := newOrigin(t)
+	s := site.serve()
+	module := newOriginAt(t, filepath.Join(s.dir, "m.git"), "sha1")
+	inModule := files{"x": "x", "crlf": "a\r\n", ".gitattributes": "* text\n"}
+	content := files{
+		".gitattributes": "* text=auto\n*.txt text\n*.bat text eol=crlf\n*.id ident\n*.utf working-tree-encoding=UTF-16\n",
+		"a.html":         "a\r\nb\r\n", "b.txt": "a\r\nb\r\n", "c.bat": "a\r\nb\n", "d.bat": "a\nb\n", "e.id": "$Id: x$\n",
+		"f.utf": "f\n", "g": "a\nb\n", "l": "-> g",
+		"m": "@" + module.commit(inModule), modulesFile: declare("m", "../m.git"),
+	}
+	site.commit(content)
+	r := newRepository(t, s.url(site), withModules(SubmodulesRecursive))
+	_, before := r.sync(t, "HEAD")
+	inodes, release := map[string]uint64{}, t.TempDir()
+	for name := range before {
+		inodes[name] = inodeOf(t, filepath.Join(r.Worktree(), name))
+		mustLink(t, filepath.Join(r.Worktree(), name), filepath.Join(release, strings.ReplaceAll(name, "/", "-")))
+	}
+	for i, change := range []func(){
+		func() { content["new"] = "1" },
+		func() { content["new"] = "2" },
+		func() { inModule["new"] = "3"; content["m"] = "@" + module.commit(inModule) },
+	} {
+		change()
+		site.commit(content)
+		_, after := r.sync(t, "HEAD")
+		for name, text := range before {
+			if inodeOf(t, filepath.Join(r.Worktree(), name)) != inodes[name] || after[name] != text {
+				t.Errorf("push %d, which does not change %s, has written it again", i, name)
+			}
+		}
+		_, fresh := newRepository(t, s.url(site), withModules(SubmodulesRecursive)).sync(t, "HEAD")
+		if !maps.Equal(after, fresh) {
+			t.Errorf("push %d: checked out %q, a fresh clone has %q", i, after, fresh)
+		}
 	}
 }

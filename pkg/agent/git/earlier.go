@@ -2,8 +2,7 @@ package git
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"maps"
 	"os"
 	"path"
 	"strings"
@@ -69,16 +68,10 @@ func (r *Repository) removed(ctx context.Context, commit string, match func(name
 	found, known := &parts{entries: map[string]entry{}}, map[string]bool{}
 	attributes := map[string]entry{}
 	for i, commit := range strings.Fields(output) {
-		lines := &records{each: func(record string) error {
-			about, name, _ := strings.Cut(record, "\t")
-			fields := strings.Fields(about)
-			if len(fields) != 3 || !strings.HasPrefix(fields[0], "100") {
-				return nil
-			}
-			e := entry{fields[0], fields[2]}
-			isMatch := match(path.Base(name)) && (r.Path == "" || strings.HasPrefix(name, r.Path+"/"))
+		if err := r.files(ctx, r.idOf(nil), commit, func(name string, e entry) error {
+			isMatch := e.isFile() && match(path.Base(name)) && (r.Path == "" || strings.HasPrefix(name, r.Path+"/"))
 			switch {
-			case i == 0 && path.Base(name) == attributesFile:
+			case i == 0 && e.isFile() && path.Base(name) == attributesFile:
 				attributes[name] = e
 			case isMatch && i > 0 && !known[name]:
 				found.entries[name] = e
@@ -88,16 +81,12 @@ func (r *Repository) removed(ctx context.Context, commit string, match func(name
 				return r.tooMany()
 			}
 			return nil
-		}}
-		list := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
-		if _, err := r.run(ctx, command{args: list, stdout: lines}); err != nil {
+		}); err != nil {
 			return nil, err
 		}
 	}
 	if len(found.entries) > 0 {
-		for name, e := range attributes {
-			found.entries[name] = e
-		}
+		maps.Copy(found.entries, attributes)
 	}
 	return found, nil
 }
@@ -111,25 +100,12 @@ func (r *Repository) checkOutParts(ctx context.Context, p *parts, attributes str
 	if err != nil {
 		return err
 	}
-	var hashes []string
-	for _, e := range p.entries {
-		hashes = append(hashes, e.hash)
-	}
-	if err := r.fetchBlobs(ctx, hashes); err != nil {
+	tree := &Tree{ID: id, attributes: attributes}
+	if tree.bytes, err = r.fetchMissing(ctx, r.idOf(nil), id); err != nil {
 		return err
 	}
-	bytes, missing, err := r.sizes(ctx, hashes)
-	room, roomErr := r.room()
-	switch {
-	case err != nil || roomErr != nil:
-		return errors.Join(err, roomErr)
-	case len(missing) > 0:
-		return failure(reasonNoWant, fmt.Sprintf("the server has not sent %d files", len(missing)))
-	case room > 0 && bytes > room:
-		return failure(ReasonTooLarge, "")
+	if err := r.checkSize(tree); err != nil {
+		return err
 	}
-	if err := emptyDirectory(r.Worktree()); err != nil {
-		return onDisk(err)
-	}
-	return r.write(ctx, &Tree{ID: id, attributes: attributes}, r.Worktree())
+	return r.write(ctx, tree, nil, r.Worktree())
 }

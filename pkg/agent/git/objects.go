@@ -18,6 +18,8 @@ const modeTree, modeLink, modeModule = "40000", "120000", "160000"
 // entry is one of a directory of a commit.
 type entry struct{ mode, hash string }
 
+func (e entry) isFile() bool { return strings.HasPrefix(e.mode, "100") }
+
 // objects reads objects that are on the disk, by one git.
 type objects struct {
 	in  *os.File

@@ -172,7 +172,7 @@ func (p *parts) include(name string, e entry) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(attributes.mode, "100") && !p.has(file) {
+		if attributes.isFile() && !p.has(file) {
 			p.entries[file] = attributes
 		}
 		if dir == "." {

@@ -105,7 +105,7 @@ func (r *Repository) fetchParts(ctx context.Context, p *parts, commit string) (*
 	}
 	tree.Files = found.files - int64(len(found.modules))
 	tree.attributes = fmt.Sprintf("%x", found.attributes.Sum(nil))
-	if tree.bytes, err = r.fetchMissing(ctx, r.base(tree.attributes, len(found.modules) > 0), id); err != nil {
+	if tree.bytes, err = r.fetchMissing(ctx, r.idOf(r.base(tree.attributes)), id); err != nil {
 		return nil, err
 	}
 	if !p.isWhole || r.parent != nil && r.root().Path != "" {
@@ -164,13 +164,7 @@ func (r *Repository) tooMany() error {
 // listFiles reads the content of a tree, up to the limit of files.
 func (r *Repository) listFiles(ctx context.Context, tree string) (*listing, error) {
 	found := &listing{links: map[string]entry{}, modules: map[string]entry{}, attributes: sha256.New()}
-	lines := &records{each: func(record string) error {
-		about, name, _ := strings.Cut(record, "\t")
-		fields := strings.Fields(about)
-		if len(fields) != 3 {
-			return fmt.Errorf("git lists a file as %q", about)
-		}
-		e := entry{fields[0], fields[2]}
+	return found, r.files(ctx, r.idOf(nil), tree, func(name string, e entry) error {
 		switch {
 		case e.mode == modeLink:
 			found.links[name] = e
@@ -185,40 +179,51 @@ func (r *Repository) listFiles(ctx context.Context, tree string) (*listing, erro
 			return r.tooMany()
 		}
 		return nil
-	}}
-	_, err := r.run(ctx, command{args: []string{"ls-tree", "-r", "-z", "--full-tree", tree}, stdout: lines})
-	return found, err
+	})
 }
 
-// base returns the tree that the worktree has, if it can become another one with these attributes; else the empty one.
-func (r *Repository) base(attributes string, hasModules bool) string {
-	if c := r.checkedOut; c != nil && c.attributes == attributes && len(c.modules) == 0 && !hasModules {
-		return c.ID
-	}
-	return r.emptyTree()
-}
-
-// emptyTree is the hash of the tree without entries, which git knows.
-func (r *Repository) emptyTree() string {
-	if r.format == "sha256" {
-		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-	}
-	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-}
-
-// fetchMissing fetches the files that one tree has and another does not, in one request, and returns what all of these
-// take on a disk.
-func (r *Repository) fetchMissing(ctx context.Context, base, tree string) (bytes int64, err error) {
-	var changed []string
+// files calls a function for each file, link and submodule of a tree or commit that another one does not have.
+func (r *Repository) files(ctx context.Context, before, tree string, each func(name string, e entry) error) error {
+	var about []string
 	lines := &records{each: func(record string) error {
-		if fields := strings.Fields(record); strings.HasPrefix(record, ":") && len(fields) == 5 {
-			if mode := fields[1]; mode == modeLink || strings.HasPrefix(mode, "100") {
-				changed = append(changed, fields[3])
+		if about == nil {
+			if about = strings.Fields(record); len(about) != 5 {
+				return fmt.Errorf("git lists a file as %q", record)
 			}
+			return nil
+		}
+		status, e := about[4], entry{about[1], about[3]}
+		if about = nil; status == "D" {
+			return nil
+		}
+		return each(record, e)
+	}}
+	_, err := r.run(ctx, command{args: []string{"diff-tree", "-r", "-z", before, tree}, stdout: lines})
+	return err
+}
+
+// idOf returns the hash of a tree, and without one that of the empty tree, which git knows.
+func (r *Repository) idOf(tree *Tree) string {
+	switch {
+	case tree != nil:
+		return tree.ID
+	case r.format == "sha256":
+		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+	default:
+		return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+	}
+}
+
+// fetchMissing fetches the files that a tree has and another one does not, in one request, and returns what all of
+// these take on a disk.
+func (r *Repository) fetchMissing(ctx context.Context, before, tree string) (bytes int64, err error) {
+	var changed []string
+	if err := r.files(ctx, before, tree, func(_ string, e entry) error {
+		if e.mode != modeModule {
+			changed = append(changed, e.hash)
 		}
 		return nil
-	}}
-	if _, err := r.run(ctx, command{args: []string{"diff-tree", "-r", "-z", base, tree}, stdout: lines}); err != nil {
+	}); err != nil {
 		return 0, err
 	}
 	bytes, missing, err := r.sizes(ctx, changed)
