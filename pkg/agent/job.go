@@ -21,14 +21,18 @@ func (s *state) advanceJob(now time.Time) []action {
 	case s.job.pinned && s.job.ref != missing, isDue && s.job.kind != jobNone && s.job.ref != missing:
 		s.job.canceled = true
 		return []action{cancelJob{}}
-	case s.job.kind != jobNone || s.publishing:
+	case s.job.kind != jobNone && !s.compactsNow() || s.publishing:
 		return nil
 	case isDue:
 		s.job = job{kind: jobFetch, ref: missing, pinned: true}
 		return []action{fetch{missing}}
 	}
 	due, limit := s.fetchDue()
-	if due.IsZero() || now.Before(due) {
+	switch isFetchDue := !due.IsZero() && !now.Before(due); {
+	case isFetchDue && s.compactsNow():
+		s.job.canceled = true
+		return []action{cancelJob{}}
+	case !isFetchDue:
 		return s.advanceCompaction()
 	}
 	if limit != nil {
@@ -40,17 +44,20 @@ func (s *state) advanceJob(now time.Time) []action {
 
 // advanceCompaction has git remove objects once nothing else is to be done.
 func (s *state) advanceCompaction() []action {
-	if !s.compacts || s.isUnpublished() {
+	if !s.compacts || s.isUnpublished() || s.compactsNow() {
 		return nil
 	}
 	s.compacts, s.job = false, job{kind: jobCompact}
 	return []action{compact{}}
 }
 
+// compactsNow reports whether git removes objects, which it does later if there is something to fetch.
+func (s *state) compactsNow() bool { return s.job.kind == jobCompact && !s.job.canceled }
+
 // endJob returns the job that has ended. A sync whose fetch was canceled needs another one.
 func (s *state) endJob() job {
 	ended := s.job
-	s.job = job{}
+	s.job, s.compacts = job{}, s.compacts || ended.canceled && ended.kind == jobCompact
 	if ended.canceled && !s.syncing.ended {
 		s.syncing.begun = false
 	}

@@ -123,7 +123,7 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 	if err != nil {
 		logger.Error(err, "Failed to restore what was to be served before")
 	} else if kept != nil {
-		s.pin.Pin, s.pin.file, s.pin.known = kept.Pin, kept.File, true
+		s.pin.Pin, s.pin.file, s.pin.known, s.pin.since = kept.Pin, kept.File, true, s.nextFetch
 		known.pin = kept.File
 	}
 	// Requests are answered already.

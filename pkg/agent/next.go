@@ -108,7 +108,8 @@ func next(s state, e event, now time.Time) (state, []action) {
 	case holderLeft:
 		s.holders, s.heldUntil = s.holders-1, now
 	case pinRequested:
-		if pin := requests.Pin(e); !s.pin.known || pin.Generation >= s.pin.Generation {
+		pin := requests.Pin(e)
+		if !s.pin.known || pin.Generation >= s.pin.Generation || now.Sub(s.pin.since) >= pinMemory {
 			actions = s.setPin(pin, now)
 		}
 	case pinRead:
@@ -170,7 +171,7 @@ func (s *state) setPin(pin requests.Pin, now time.Time) []action {
 			s.nextFetch = now
 		}
 	}
-	s.pin.Pin, s.pin.known = pin, true
+	s.pin.Pin, s.pin.known, s.pin.since = pin, true, now
 	return []action{keepPin{s.pin.Pin, s.pin.file}}
 }
 

@@ -184,6 +184,29 @@ func TestSync(t *testing.T) {
 	})
 }
 
+// TestCompaction gives way to each fetch, and is made up for later.
+func TestCompaction(t *testing.T) {
+	for name, request := range map[string]func(*world){
+		"a sync":            func(w *world) { w.take(syncRequested("1")) },
+		"another replica":   func(w *world) { w.take(commitExpected(commit("b"))) },
+		"a pin":             func(w *world) { w.pin(commit("b")) },
+		"a fetch by itself": func(w *world) { w.nextFetch = w.now; w.take(timePassed{}) },
+	} {
+		w := newWorld(t, func(w *world) { w.compaction = 30 * time.Second })
+		w.run(time.Second)
+		if w.state.job.kind != jobCompact {
+			t.Fatalf("%s: nothing is compacted: %s", name, w)
+		}
+		w.push("b")
+		request(w)
+		w.run(6 * step)
+		w.serves(name, "b")
+		if w.run(50 * time.Second); w.compactions != 1 {
+			t.Errorf("%s: compacted %d times: %s", name, w.compactions, w)
+		}
+	}
+}
+
 // TestExpectIsBounded: commits of other replicas cause a few fetches at once, and then one every few seconds.
 func TestExpectIsBounded(t *testing.T) {
 	w := newWorld(t)
@@ -349,9 +372,18 @@ func TestPins(t *testing.T) {
 			// Of a store that was restored.
 			{pinRead{Commit: commit("a"), Generation: 3}, "a"},
 			{pinRequested{Commit: commit("b"), Generation: 3}, "b"},
+			{pinRequested{Commit: commit("a"), Generation: 9}, "a"},
+			// Of a store that was restored before the file had the request.
+			{pinRead{Commit: commit("b"), Generation: 5}, "a"},
+			{pinRequested{Commit: commit("b"), Generation: 5}, "a"},
+			{timePassed{}, "a"},
+			{pinRequested{Commit: commit("b"), Generation: 5}, "b"},
 		} {
 			w.take(read.e)
 			w.run(5 * step)
+			if (read.e == timePassed{}) {
+				w.run(pinMemory)
+			}
 			w.serves(fmt.Sprintf("%#v", read.e), read.want)
 		}
 	})

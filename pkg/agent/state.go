@@ -21,6 +21,9 @@ const (
 	// holderGrace is how long releases are held after the end of the last request that asked for that: a client that
 	// replaces its request ends the former one first.
 	holderGrace = 2 * time.Second
+	// pinMemory is how long a request of an earlier generation than the pin's is taken for one that was overtaken: longer
+	// than its signature holds. Then the store of the Website was restored to an older state.
+	pinMemory = 2 * time.Minute
 	// fetchInterval is the average interval of requested fetches, at least. fetchBurst of them may come at once.
 	fetchInterval, fetchBurst = 5 * time.Second, 3
 )
@@ -114,8 +117,9 @@ type failing struct {
 // pinning is the state of the pin.
 type pinning struct {
 	requests.Pin
-	// known is false until there is a file or a request.
+	// known is false until there is a file or a request. since is when the pin was set in this process.
 	known bool
+	since time.Time
 	// file is the last content of the file.
 	file requests.Pin
 	failing
@@ -219,7 +223,7 @@ func (s *state) deadline() time.Time {
 	}
 	if !s.publishing {
 		due, _ := s.fetchDue()
-		at(s.job.kind == jobNone, due)
+		at(s.job.kind == jobNone || s.compactsNow(), due)
 		at(!s.job.pinned && !s.job.canceled && s.missing() != "", s.pin.retry)
 		if s.publishAfter.After(s.holdUntil) {
 			at(s.isUnpublished(), s.publishAfter)

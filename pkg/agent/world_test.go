@@ -26,6 +26,9 @@ type world struct {
 	// hung has fetches of a reference never end on their own. busy is how long a release takes.
 	hung map[string]bool
 	busy time.Duration
+	// compaction is how long git takes to remove objects, compactions how often it has.
+	compaction  time.Duration
+	compactions int
 	// room is how many releases fit on the volume.
 	room int
 
@@ -50,7 +53,7 @@ const step = 10 * time.Millisecond
 func newWorld(t *testing.T, tweaks ...func(*world)) *world {
 	w := &world{
 		t: t, now: time.Unix(1e9, 0), tip: commit("a"), fails: map[string]error{}, hung: map[string]bool{},
-		busy: step, room: 5,
+		busy: step, room: 5, compaction: step,
 		state: state{ref: "refs/heads/main", period: time.Minute, maxHold: maxHold},
 	}
 	for _, tweak := range tweaks {
@@ -94,7 +97,7 @@ func (w *world) play(a action) {
 		later(w.busy, releaseMade{w.fails[a.commit]}, w.job)
 	case compact:
 		w.job++
-		later(step, compacted{}, w.job)
+		later(w.compaction, compacted{}, w.job)
 	case cancelJob:
 		w.job++
 		later(step, fetched{err: errors.New("canceled")}, w.job)
@@ -155,6 +158,9 @@ func (w *world) run(d time.Duration) {
 		w.queue = slices.Delete(w.queue, which, which+1)
 		if queued.job != 0 && queued.job != w.job {
 			continue
+		}
+		if _, ok := queued.event.(compacted); ok {
+			w.compactions++
 		}
 		before := w.current
 		if c, ok := queued.event.(collect); ok {
