@@ -138,7 +138,7 @@ func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, set
 		targets = append(targets, found...)
 	}
 	title := strings.Join(versions, ", ")
-	if missing := notCached(targets); missing == 0 {
+	if len(notCached(targets)) == 0 {
 		p.printf("%s: cached in %s", title, cacheDir)
 		return paths, nil
 	}
@@ -153,21 +153,13 @@ func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, set
 	}
 	defer func() { _ = lock.Close() }()
 
-	missing, built := notCached(targets), 0 // a concurrent build may have built some
-	for _, target := range targets {
-		if !isFile(target.path) {
-			p.expect(target.packages)
-		}
+	missing := notCached(targets) // a concurrent build may have built some
+	for _, target := range missing {
+		p.expect(target.packages)
 	}
-	if missing > 0 {
-		p.printf("building %s, which takes minutes; the result is cached in %s", title, cacheDir)
-	}
-	for _, target := range targets {
-		if isFile(target.path) {
-			continue
-		}
-		built++
-		step := p.step(fmt.Sprintf("building %s (%d of %d)", target.name, built, missing))
+	p.printf("building %s, which takes minutes; the result is cached in %s", title, cacheDir)
+	for i, target := range missing {
+		step := p.step(fmt.Sprintf("building %s (%d of %d)", target.name, i+1, len(missing)))
 		step.packages = target.packages
 		if err := target.make(ctx, step); err != nil {
 			return nil, step.failed(fmt.Errorf("building %s: %w", target.name, err))
@@ -177,14 +169,8 @@ func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, set
 	return paths, nil
 }
 
-func notCached(targets []target) int {
-	missing := 0
-	for _, target := range targets {
-		if !isFile(target.path) {
-			missing++
-		}
-	}
-	return missing
+func notCached(targets []target) []target {
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return isFile(t.path) })
 }
 
 // make builds into a temporary directory beside the target and renames the result, so that

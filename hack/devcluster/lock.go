@@ -55,11 +55,8 @@ func lockFile(ctx context.Context, path string, waiting func()) (*fileutil.Locke
 	return lock, nil
 }
 
-// writeFile replaces path atomically. A file with this content keeps its modification time.
+// writeFile replaces path atomically.
 func writeFile(path string, data []byte, mode os.FileMode) error {
-	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
-		return nil
-	}
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

@@ -3,7 +3,6 @@ package devcluster
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 )
@@ -54,28 +53,15 @@ func (p *Process) problem(format string, args ...any) error {
 // logTail returns the last lines of a log after offset. It returns no error, as it
 // is used for messages about other errors.
 func logTail(path string, offset int64) []string {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = file.Close() }()
-	const most = 64 << 10
-	cut := false
-	if info, err := file.Stat(); err == nil && info.Size()-offset > most {
-		offset, cut = info.Size()-most, true
-	}
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		return nil
-	}
-	data, _ := io.ReadAll(io.LimitReader(file, most))
-	data = bytes.TrimSpace(data)
+	data = bytes.TrimSpace(data[min(offset, int64(len(data))):])
 	if len(data) == 0 {
 		return nil
 	}
 	lines := strings.Split(string(data), "\n")
-	if cut && len(lines) > 1 {
-		lines = lines[1:] // the first line is incomplete
-	}
 	lines = lines[max(0, len(lines)-tailLines):]
 	for i, line := range lines {
 		if len(line) > tailLineLength {

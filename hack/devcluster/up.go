@@ -205,9 +205,6 @@ func Join(dir string) (*Cluster, error) {
 // linkKubectl creates a directory for PATH with kubectl, for users without kubectl.
 func linkKubectl(l layout, path string) error {
 	link := filepath.Join(l.bin(), kubectl)
-	if target, err := os.Readlink(link); err == nil && target == path {
-		return nil
-	}
 	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("replacing the link to kubectl: %w", err)
 	}

@@ -39,23 +39,26 @@ func index(images map[Platform]v1.Image, platforms []Platform, labels map[string
 	return annotated, nil
 }
 
-// writeArchive writes an OCI archive, with a directory for its unpacked content.
-func writeArchive(path, directory string, made v1.ImageIndex, name, tag string) error {
+// writeArchive writes an OCI archive with the image or index that add appends.
+func writeArchive(path string, add func(layout.Path) error) error {
+	directory, err := os.MkdirTemp("", "layout-")
+	if err != nil {
+		return fmt.Errorf("creating a directory for %s: %w", filepath.Base(path), err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }()
 	to, err := layout.Write(directory, empty.Index)
 	if err == nil {
-		err = to.AppendIndex(
-			made, layout.WithAnnotations(map[string]string{annotationReference: tag, annotationContainerd: name + ":" + tag}),
-		)
+		err = add(to)
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.Create(path)
+	}
+	if err == nil {
+		err = errors.Join(pack(file, directory), file.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("writing the image %s: %w", name, err)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the image %s: %w", name, err)
-	}
-	if err := errors.Join(pack(file, directory), file.Close()); err != nil {
-		return fmt.Errorf("writing the image %s: %w", name, err)
+		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }

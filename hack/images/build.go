@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
 // Options configure a build.
@@ -138,8 +139,10 @@ func (o Options) build(ctx context.Context, program Program, root v1.Layer, temp
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of %s: %w", program.Image, err)
 	}
-	if err := writeArchive(filepath.Join(o.OutDir, program.Archive()), filepath.Join(temporary, program.Name), made,
-		program.Image, o.Tag); err != nil {
+	names := map[string]string{annotationReference: o.Tag, annotationContainerd: program.Image + ":" + o.Tag}
+	if err := writeArchive(filepath.Join(o.OutDir, program.Archive()), func(to layout.Path) error {
+		return to.AppendIndex(made, layout.WithAnnotations(names))
+	}); err != nil {
 		return "", err
 	}
 	document, err := o.sbom(program, digest, binaries)

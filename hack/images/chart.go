@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -85,26 +84,9 @@ func writeOCIChart(path, number string, metadata, archive []byte) error {
 	if err != nil {
 		return fmt.Errorf("making the chart's artifact: %w", err)
 	}
-	directory, err := os.MkdirTemp("", "chart-")
-	if err != nil {
-		return fmt.Errorf("creating a directory for the chart: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(directory) }()
-	to, err := layout.Write(directory, empty.Index)
-	if err == nil {
-		err = to.AppendImage(ociChart{made, metadata}, layout.WithAnnotations(map[string]string{annotationReference: number}))
-	}
-	if err != nil {
-		return fmt.Errorf("writing the chart's artifact: %w", err)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the chart's artifact: %w", err)
-	}
-	if err := errors.Join(pack(file, directory), file.Close()); err != nil {
-		return fmt.Errorf("writing the chart's artifact: %w", err)
-	}
-	return nil
+	return writeArchive(path, func(to layout.Path) error {
+		return to.AppendImage(ociChart{made, metadata}, layout.WithAnnotations(map[string]string{annotationReference: number}))
+	})
 }
 
 // ociChart is an artifact with the metadata of a chart as its configuration.
