@@ -3,7 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/metadata"
@@ -21,7 +20,7 @@ const defaultChunkSize = 500
 
 // newMigrateCommand returns the command that rewrites all stored Websites.
 func newMigrateCommand() *cobra.Command {
-	var kubeconfig, progressFile string
+	var kubeconfig string
 	var chunkSize int64
 	logging := logsapi.NewLoggingConfiguration()
 	cmd := &cobra.Command{
@@ -34,8 +33,7 @@ upgrade that changes the storage version, after a change of --storage-media-type
 before an old key is removed from the file of --encryption-provider-config.
 
 It can be interrupted and restarted at any time: current objects are not written
-again. With --progress-file it continues an interrupted run; use one file per
-migration. It exits with 0 once every Website is current.`,
+again. It exits with 0 once every Website is current.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
@@ -56,17 +54,10 @@ migration. It exits with 0 once every Website is current.`,
 			if err != nil {
 				return fmt.Errorf("making a client: %w", err)
 			}
-			if progressFile != "" {
-				if progressFile, err = filepath.Abs(progressFile); err != nil {
-					return fmt.Errorf("--progress-file: %w", err)
-				}
-			}
 			migration := storagemigration.Migration{
-				Client:       client,
-				Server:       config.Host,
-				Resource:     v1beta1.SchemeGroupVersion.WithResource("websites"),
-				ChunkSize:    chunkSize,
-				ProgressFile: progressFile,
+				Client:    client,
+				Resource:  v1beta1.SchemeGroupVersion.WithResource("websites"),
+				ChunkSize: chunkSize,
 			}
 			counts, err := migration.Run(cmd.Context())
 			if err != nil && counts.Total() == 0 {
@@ -84,9 +75,6 @@ migration. It exits with 0 once every Website is current.`,
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may list and patch "+
 		"Websites in all namespaces. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
 	flags.Int64Var(&chunkSize, "chunk-size", defaultChunkSize, "The number of Websites in a list request.")
-	flags.StringVar(&progressFile, "progress-file", "", "Path to the file that stores the progress. If the file exists, "+
-		"the migration continues from it. It is removed once the migration is complete. The configuration of the servers "+
-		"must not change in between.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
 	command.AddSections(cmd, sections)
 	return cmd

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,120 +34,93 @@ var retries = wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 
 type Migration struct {
 	// Client may list and patch the resource in all namespaces.
 	Client metadata.Interface
-	// Server is the server of Client. It distinguishes the progress of migrations
-	// of different servers.
-	Server string
 	// Resource is the resource to rewrite. The version is the requests' version,
 	// which may differ from the stored one.
 	Resource schema.GroupVersionResource
 	// ChunkSize is the limit of a list request.
 	ChunkSize int64
-	// ProgressFile keeps the progress, so that Run continues an interrupted
-	// migration. If it is empty, Run begins at the beginning.
-	ProgressFile string
 
 	// failing is set while the server answers retried requests with internal
 	// errors.
 	failing bool
 }
 
+// Counts are the numbers of processed objects, by result.
+type Counts struct {
+	// Rewritten are the objects that were stored in another form before.
+	Rewritten int64
+	// Current are the objects that needed no write.
+	Current int64
+	// Changed are the objects that another client has written or deleted meanwhile.
+	Changed int64
+	// Failed are the objects that could not be written, for example because an
+	// admission webhook denies it. They are logged one by one.
+	Failed int64
+}
+
+// Total returns the number of processed objects.
+func (c Counts) Total() int64 { return c.Rewritten + c.Current + c.Changed + c.Failed }
+
 // Run rewrites every object and returns the counts. Objects created after its start
 // are current and are skipped. It returns an error, with the counts so far, if objects
-// could not be rewritten; it rewrites all others first. It removes the progress file
-// once it has processed all objects.
+// could not be rewritten; it rewrites all others first. After an interruption it may run again: objects that are current
+// by then take no write.
 func (m *Migration) Run(ctx context.Context) (Counts, error) {
-	p, err := m.begin(ctx)
-	if err != nil {
-		return Counts{}, err
-	}
-	for {
-		page, err := m.list(ctx, p)
+	klog.FromContext(ctx).Info("Rewriting all stored objects", "resource", m.Resource.GroupResource())
+	var counts Counts
+	for next := ""; ; {
+		page, err := m.list(ctx, next, &counts)
 		if err != nil {
-			return p.Counts, err
+			return counts, err
 		}
 		for i := range page.Items {
-			if err := m.rewrite(ctx, &page.Items[i], &p.Counts); err != nil {
-				return p.Counts, err
+			if err := m.rewrite(ctx, &page.Items[i], &counts); err != nil {
+				return counts, err
 			}
 		}
-		m.report(ctx, p, page)
-		if page.Continue == "" {
-			return p.Counts, m.end(p)
+		report(ctx, counts, page)
+		if next = page.Continue; next != "" {
+			continue
 		}
-		p.Continue = page.Continue
-		if m.ProgressFile != "" {
-			if err := p.save(m.ProgressFile); err != nil {
-				return p.Counts, err
-			}
+		if counts.Failed > 0 {
+			return counts, fmt.Errorf("%d objects could not be rewritten: fix the logged errors and rerun", counts.Failed)
 		}
+		return counts, nil
 	}
-}
-
-func (m *Migration) begin(ctx context.Context) (*Progress, error) {
-	logger := klog.FromContext(ctx)
-	if m.ProgressFile != "" {
-		p, err := load(m.ProgressFile, m.Server, m.Resource)
-		if err != nil {
-			return nil, err
-		}
-		if p != nil {
-			logger.Info("Continuing an interrupted migration", "progressFile", m.ProgressFile, "done", p.Counts.Total())
-			return p, nil
-		}
-	}
-	logger.Info("Rewriting all stored objects", "resource", m.Resource.GroupResource(), "server", m.Server)
-	p := &Progress{Server: m.Server, Resource: m.Resource.String()}
-	if m.ProgressFile == "" {
-		return p, nil
-	}
-	// An unwritable file fails now, and not after the first page.
-	return p, p.save(m.ProgressFile)
-}
-
-func (m *Migration) end(p *Progress) error {
-	if m.ProgressFile != "" {
-		if err := os.Remove(m.ProgressFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("removing the progress of a finished migration: %w", err)
-		}
-	}
-	if p.Counts.Failed > 0 {
-		return fmt.Errorf("%d objects could not be rewritten: fix the logged errors and rerun", p.Counts.Failed)
-	}
-	return nil
 }
 
 // report logs the progress. The server estimates the number of remaining objects.
-func (m *Migration) report(ctx context.Context, p *Progress, page *metav1.PartialObjectMetadataList) {
-	done := p.Counts.Total()
+func report(ctx context.Context, counts Counts, page *metav1.PartialObjectMetadataList) {
+	done := counts.Total()
 	total := done
 	if page.RemainingItemCount != nil {
 		total += *page.RemainingItemCount
 	}
 	klog.FromContext(ctx).Info("Progress", "done", done, "total", total,
-		"rewritten", p.Counts.Rewritten, "current", p.Counts.Current, "changedByOthers", p.Counts.Changed, "failed",
-		p.Counts.Failed)
+		"rewritten", counts.Rewritten, "current", counts.Current, "changedByOthers", counts.Changed, "failed",
+		counts.Failed)
 }
 
-// list returns the next page. If etcd has compacted the revision of the list, it
+// list returns the page at a continue token. If etcd has compacted the revision of the list, it
 // continues at the same key in a later revision: objects that are listed twice are
 // harmless, and objects that were created in between are current.
-func (m *Migration) list(ctx context.Context, p *Progress) (*metav1.PartialObjectMetadataList, error) {
+func (m *Migration) list(ctx context.Context, next string, counts *Counts) (*metav1.PartialObjectMetadataList, error) {
 	var page *metav1.PartialObjectMetadataList
 	err := m.retry(ctx, func(ctx context.Context) error {
 		var err error
-		page, err = m.Client.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: m.ChunkSize, Continue: p.Continue})
+		page, err = m.Client.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: m.ChunkSize, Continue: next})
 		if !apierrors.IsResourceExpired(err) {
 			return err
 		}
 		var status apierrors.APIStatus
-		if errors.As(err, &status) && status.Status().ListMeta.Continue != "" {
-			p.Continue = status.Status().ListMeta.Continue
-		} else {
-			// The list restarts from the beginning. Completed objects take no write.
-			p.Continue, p.Counts = "", Counts{}
+		if next = ""; errors.As(err, &status) {
+			next = status.Status().ListMeta.Continue
 		}
-		klog.FromContext(ctx).Info("The list has expired, continuing with a new one", "fromBeginning", p.Continue == "")
-		page, err = m.Client.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: m.ChunkSize, Continue: p.Continue})
+		if next == "" {
+			*counts = Counts{}
+		}
+		klog.FromContext(ctx).Info("The list has expired, continuing with a new one", "fromBeginning", next == "")
+		page, err = m.Client.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: m.ChunkSize, Continue: next})
 		return err
 	})
 	if err != nil {

@@ -10,9 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -250,9 +248,7 @@ func TestRun(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "progress")
-			m := Migration{Client: test.server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2,
-				ProgressFile: file}
+			m := Migration{Client: test.server.client(t), Resource: websites, ChunkSize: 2}
 			got, err := m.Run(t.Context())
 			if test.wantErr == "" && err != nil || test.wantErr != "" &&
 				(err == nil || !strings.Contains(err.Error(), test.wantErr)) {
@@ -263,12 +259,6 @@ func TestRun(t *testing.T) {
 			}
 			if !slices.Equal(test.server.patched, test.wantPatched) {
 				t.Errorf("patched %v, want %v", test.server.patched, test.wantPatched)
-			}
-			// The file is kept only by an incomplete run.
-			_, statErr := os.Stat(file)
-			if finished := got.Total() == test.want.Total() && (err == nil || got.Failed > 0); finished != errors.Is(statErr,
-				os.ErrNotExist) {
-				t.Errorf("finished: %t, progress file: %v", finished, statErr)
 			}
 		})
 	}
@@ -306,7 +296,8 @@ func TestInternalErrorsAreNotWaitedOutEachTime(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunGoesOn(t *testing.T) {
+// TestInterruptedRun: it ends with the interruption, and another run rewrites the rest.
+func TestInterruptedRun(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	server := fakeServer{names: []string{"a", "b", "c", "d", "e"}}
 	server.refuse = func(name string) error {
@@ -316,50 +307,12 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		}
 		return nil
 	}
-	m := Migration{Client: server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2,
-		ProgressFile: filepath.Join(t.TempDir(), "progress")}
-	if _, err := m.Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error = %v, want the interruption", err)
+	m := Migration{Client: server.client(t), Resource: websites, ChunkSize: 2}
+	if got, err := m.Run(ctx); !errors.Is(err, context.Canceled) || got != (Counts{Rewritten: 3}) {
+		t.Fatalf("counts = %+v, error = %v, want 3 rewritten and the interruption", got, err)
 	}
-
-	for name, other := range map[string]Migration{
-		"another server":   {Server: "https://two", Resource: websites},
-		"another resource": {Server: "https://one", Resource: websites.GroupResource().WithVersion("v1")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			other.Client, other.ChunkSize, other.ProgressFile = m.Client, 2, m.ProgressFile
-			if _, err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another file") {
-				t.Errorf("error = %v, want the file to be refused", err)
-			}
-		})
-	}
-
 	server.refuse, server.patched = nil, nil
-	got, err := m.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The interrupted page is processed again, those before it are not.
-	if want := []string{"c", "d", "e"}; !slices.Equal(server.patched, want) {
-		t.Errorf("patched %v after the interruption, want %v", server.patched, want)
-	}
-	if want := (Counts{Rewritten: 5}); got != want {
-		t.Errorf("counts = %+v, want %+v", got, want)
-	}
-}
-
-func TestBadProgressFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "progress")
-	if err := os.WriteFile(file, []byte("notes"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	server := fakeServer{names: []string{"a"}}
-	m := Migration{Client: server.client(t), Resource: websites, ChunkSize: 1, ProgressFile: file}
-	if _, err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "is not the progress of a migration") {
-		t.Errorf("error = %v, want the file to be refused", err)
-	}
-	m.ProgressFile = filepath.Join(t.TempDir(), "missing", "progress")
-	if _, err := m.Run(t.Context()); err == nil || len(server.patched) != 0 {
-		t.Errorf("error = %v after patching %v, want one before any", err, server.patched)
+	if got, err := m.Run(t.Context()); err != nil || got.Total() != 5 || !slices.Contains(server.patched, "e") {
+		t.Errorf("counts = %+v, error = %v, patched %v, want all", got, err, server.patched)
 	}
 }
