@@ -5,6 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// LabelPreviewOf is the label of a preview, with the name of its Website.
+const LabelPreviewOf = GroupName + "/preview-of"
+
 // PreviewOwner returns the reference to the Website that controls another one, which makes
 // that a preview, or nil.
 func PreviewOwner(website metav1.Object) *metav1.OwnerReference {

@@ -2,7 +2,12 @@ package website
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
+
+// The scheme requires a type of its own for each kind of the internal version. Their members have the types of v1beta1,
+// which has all fields and is the version in which Websites are stored.
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -12,81 +17,9 @@ type Website struct {
 	metav1.ObjectMeta
 
 	// Spec is the desired state.
-	Spec WebsiteSpec
+	Spec v1beta1.WebsiteSpec
 	// Status is the state that the controller last observed.
-	Status WebsiteStatus
-}
-
-// WebsiteSpec is the desired state of a Website.
-type WebsiteSpec struct {
-	// DeploymentName is the name of the Deployment that serves the site; the
-	// names of all other children derive from it. Immutable.
-	DeploymentName string
-	// Replicas is the number of pods. The versions default it, so nil occurs
-	// only in objects built in memory; zero means no pods.
-	Replicas *int32
-	// Suspend stops following the repository; pods keep serving their commit. Nil is false.
-	Suspend *bool
-	// Source is the content to publish.
-	Source WebsiteSource
-	// Pin is the commit that is served instead of the newest one; nil for none.
-	Pin *WebsitePin
-	// Polling configures when the repository is fetched.
-	Polling WebsitePolling
-	// Serving configures the web server.
-	Serving WebsiteServing
-	// Service configures the Service of the pods.
-	Service WebsiteService
-	// Resources are the compute resources of the containers of each pod.
-	Resources WebsiteResources
-	// Storage configures the volume of each pod.
-	Storage WebsiteStorage
-	// Scheduling restricts the nodes of the pods.
-	Scheduling WebsiteScheduling
-	// Hosts are the hosts of the site, by their names.
-	Hosts []WebsiteHost
-	// Routing selects the Gateways or the Ingress that route requests for the hosts to the site.
-	Routing WebsiteRouting
-	// TLS selects the certificate of the hosts; nil leaves TLS to the Gateways or the Ingress.
-	TLS *WebsiteTLS
-	// Access restricts the visitors of the site.
-	Access WebsiteAccess
-	// Previews gives branches of the repository a site each; nil for none.
-	Previews *WebsitePreviews
-}
-
-// WebsiteStatus is the observed state of a Website.
-type WebsiteStatus struct {
-	// ObservedGeneration is the metadata.generation of this status.
-	ObservedGeneration int64
-	// Replicas is the number of pods that exist.
-	Replicas int32
-	// UpdatedReplicas is the number of pods with the current pod template.
-	UpdatedReplicas int32
-	// ReadyReplicas is the number of pods that are ready.
-	ReadyReplicas int32
-	// AvailableReplicas is the number of pods that have been ready for at
-	// least the Deployment's minReadySeconds.
-	AvailableReplicas int32
-	// Selector is the label selector of the pods, as a string.
-	Selector string
-	// Commit is the commit that every ready pod serves; empty while they differ.
-	Commit string
-	// NodePort is the port on every node; 0 without one.
-	NodePort int32
-	// URLs are the addresses of the site, preferred first.
-	URLs []string
-	// Conditions are Ready, Available, Progressing, Synced, with hosts Routed, and with
-	// previews PreviewsReady.
-	Conditions []metav1.Condition
-	// Sync is the state of the requests to fetch the repository at once; nil without one.
-	Sync *WebsiteSyncStatus
-	// History are the last published commits, newest first.
-	History []WebsiteRelease
-	// Hosts are the observed states of the hosts, by their names.
-	Hosts []WebsiteHostStatus
-	// Previews are the observed states of branches with previews, in the order of their names.
-	Previews []WebsitePreviewStatus
+	Status v1beta1.WebsiteStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -98,4 +31,46 @@ type WebsiteList struct {
 
 	// Items are the Websites.
 	Items []Website
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WebsiteSyncOptions are the query parameters of the sync subresource.
+type WebsiteSyncOptions struct {
+	metav1.TypeMeta
+
+	// TimeoutSeconds is the time to wait until the request is completed; nil for no waiting.
+	TimeoutSeconds *int64
+	// DryRun is All to change nothing.
+	DryRun []string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WebsiteSyncRequest is the request and the response of the sync subresource.
+type WebsiteSyncRequest struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	// Commit is the commit to publish, in requests; nil for the newest one.
+	Commit *string
+	// ID is the id of the request, in responses.
+	ID int64
+	// State is the state of the request, in responses.
+	State v1beta1.SyncState
+	// Sync is the status of the Website, in responses; nil without a request.
+	Sync *v1beta1.WebsiteSyncStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WebsiteRollback is the request and the response of the rollback subresource.
+type WebsiteRollback struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	// Commit is the commit to pin; nil in a request for the release before.
+	Commit *string
+	// ReplacedCommit is the commit that was served, in responses.
+	ReplacedCommit string
 }

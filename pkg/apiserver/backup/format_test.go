@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestEachCharacter: annotations may contain any character, and YAML cannot express all of them.
@@ -22,7 +23,7 @@ func TestEachCharacter(t *testing.T) {
 	}
 	want := website.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site",
 		Annotations: map[string]string{}}}
-	want.Spec.Source.Git = &website.GitSource{Repository: "https://example.com/site.git"}
+	want.Spec.Source.Git = &v1beta1.GitSource{Repository: "https://example.com/site.git"}
 	for r := rune(0); r <= 0x1ffff; r += 0x100 {
 		var value []rune
 		for c := r; c < r+0x100; c++ {

@@ -62,25 +62,25 @@ func newServed(i int) website.Website {
 					`"f:urls":{}}}`),
 			},
 		},
-		Spec: website.WebsiteSpec{
+		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: "site-website", Replicas: ptr.To[int32](2),
-			Source: website.WebsiteSource{
-				Git: &website.GitSource{Repository: "https://git.example.com/site.git", Ref: &website.GitReference{Branch: "main"},
-					Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository},
+			Source: v1beta1.WebsiteSource{
+				Git: &v1beta1.GitSource{Repository: "https://git.example.com/site.git", Ref: &v1beta1.GitReference{Branch: "main"},
+					Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository},
 			},
-			Polling: website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 30, TimeoutSeconds: 60},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone,
+			Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 30, TimeoutSeconds: 60},
+			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: v1beta1.FallbackNone,
 				Charset:   "UTF-8",
-				Redirects: []website.Redirect{{From: "/home", To: "/", StatusCode: 302}},
-				Headers:   []website.ResponseHeader{{Path: "/", Name: "X-Content-Type-Options", Value: "nosniff"}}},
-			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
-			Resources: website.WebsiteResources{
+				Redirects: []v1beta1.Redirect{{From: "/home", To: "/", StatusCode: 302}},
+				Headers:   []v1beta1.ResponseHeader{{Path: "/", Name: "X-Content-Type-Options", Value: "nosniff"}}},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
+			Resources: v1beta1.WebsiteResources{
 				Server: corev1.ResourceRequirements{Requests: memory("16Mi"), Limits: memory("64Mi")},
 				Sync:   corev1.ResourceRequirements{Requests: memory("64Mi"), Limits: memory("256Mi")},
 			},
-			Scheduling: website.WebsiteScheduling{NodeSelector: map[string]string{"kubernetes.io/os": "linux"}},
+			Scheduling: v1beta1.WebsiteScheduling{NodeSelector: map[string]string{"kubernetes.io/os": "linux"}},
 		},
-		Status: website.WebsiteStatus{
+		Status: v1beta1.WebsiteStatus{
 			ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 			Selector: "app=website-nginx", Commit: fmt.Sprintf("%040x", i), NodePort: 30080,
 			URLs: []string{"http://192.0.2.1:30080/"}, Conditions: []metav1.Condition{condition("Ready"), condition("Available"),

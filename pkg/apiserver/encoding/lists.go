@@ -79,5 +79,5 @@ func (c *converter) convert(w *website.Website) (versioned, error) {
 		return &c.alpha, v1alpha1.Convert_website_Website_To_v1alpha1_Website(w, &c.alpha, nil)
 	}
 	c.beta = v1beta1.Website{}
-	return &c.beta, v1beta1.Convert_website_Website_To_v1beta1_Website(w, &c.beta, nil)
+	return &c.beta, website.Convert_website_Website_To_v1beta1_Website(w, &c.beta, nil)
 }

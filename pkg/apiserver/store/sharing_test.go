@@ -34,7 +34,7 @@ func TestSharingCodec(t *testing.T) {
 				{Manager: "one", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
 				{Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}, {Manager: "three"},
 			}},
-			Spec: website.WebsiteSpec{Resources: website.WebsiteResources{
+			Spec: v1beta1.WebsiteSpec{Resources: v1beta1.WebsiteResources{
 				Server: corev1.ResourceRequirements{Requests: quantities("10m", "16Mi"), Limits: quantities("1", "256Mi")},
 				Sync:   corev1.ResourceRequirements{Limits: quantities("1", "256Mi")},
 			}},
@@ -93,7 +93,7 @@ func TestDecodedDiskIsOnlyRead(t *testing.T) {
 	codec := newSharingCodec(serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion))
 	data, err := runtime.Encode(
 		codec, &website.Website{
-			Spec: website.WebsiteSpec{Storage: website.WebsiteStorage{SizeLimit: ptr.To(resource.MustParse("16Gi"))}},
+			Spec: v1beta1.WebsiteSpec{Storage: v1beta1.WebsiteStorage{SizeLimit: ptr.To(resource.MustParse("16Gi"))}},
 		},
 	)
 	if err != nil {

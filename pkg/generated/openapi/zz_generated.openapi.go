@@ -689,7 +689,6 @@ func schema_pkg_apis_website_v1beta1_GitSource(ref common.ReferenceCallback) com
 					"repository": {
 						SchemaProps: spec.SchemaProps{
 							Description: "repository is the address of the git repository: an https://, http:// or ssh:// URL, or user@host:path, of at most 2048 characters. It must not contain white space, control characters, '$', a query string or a fragment, nor, in an http(s) URL, a user name or password. An ssh address requires secretRef.",
-							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
 						},

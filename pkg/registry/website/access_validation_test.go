@@ -1,6 +1,9 @@
 package website
 
-import "github.com/kubesites/website-apiserver/pkg/apis/website"
+import (
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
 
 // withUsers protects a site with the users of a Secret.
 func withUsers(secret string) func(*website.Website) {
@@ -10,12 +13,12 @@ func withUsers(secret string) func(*website.Website) {
 // withUsersOfPreviews protects the previews of a site with the users of a Secret.
 func withUsersOfPreviews(secret string) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Access: usersOf(secret)}
+		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Access: usersOf(secret)}
 	}
 }
 
-func usersOf(secret string) website.WebsiteAccess {
-	return website.WebsiteAccess{BasicAuth: &website.BasicAuth{SecretRef: website.SecretReference{Name: secret}}}
+func usersOf(secret string) v1beta1.WebsiteAccess {
+	return v1beta1.WebsiteAccess{BasicAuth: &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: secret}}}
 }
 
 // accessCases cover spec.access.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // FieldAuthorizer rejects values of fields that require more than permission to write
@@ -91,7 +92,7 @@ func toWebsite(obj runtime.Object) (*website.Website, error) {
 // authorize checks the permissions for the fields of w that differ from old, which
 // is nil on creation.
 func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website) error {
-	before := &website.WebsiteSpec{}
+	before := &v1beta1.WebsiteSpec{}
 	if old != nil {
 		before = &old.Spec
 	}

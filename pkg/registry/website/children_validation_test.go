@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func server(limits, requests string) func(*website.Website) {
@@ -34,16 +35,16 @@ func disk(size string) func(*website.Website) {
 
 // childrenCases cover the Service and the pods.
 var childrenCases = map[string]specCase{
-	"service type": {tweak: func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeClusterIP }},
+	"service type": {tweak: func(w *website.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeClusterIP }},
 	"service type unknown": {tweak: func(w *website.Website) { w.Spec.Service.Type = "ExternalName" },
 		want: []string{`spec.service.type: Unsupported value: "ExternalName": supported values: "ClusterIP", ` +
 			`"LoadBalancer", "NodePort"`}},
 	"node port": {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30080 }},
 	"node port of a balancer": {tweak: func(w *website.Website) {
-		w.Spec.Service = website.WebsiteService{Type: website.ServiceTypeLoadBalancer, NodePort: 30080}
+		w.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer, NodePort: 30080}
 	}},
 	"node port of a cluster IP": {tweak: func(w *website.Website) {
-		w.Spec.Service = website.WebsiteService{Type: website.ServiceTypeClusterIP, NodePort: 30080}
+		w.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP, NodePort: 30080}
 	},
 		want: []string{"spec.service.nodePort: Forbidden: may only be set when the type is NodePort or LoadBalancer"}},
 	"node port negative": {tweak: func(w *website.Website) { w.Spec.Service.NodePort = -1 },

@@ -83,7 +83,7 @@ func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
 // repositoryPath is the field with another path in v1alpha1.
 const repositoryPath = "spec.source.git.repository"
 
-// fieldsOfV1alpha1 maps the fields of the hub that v1alpha1 has to their paths there.
+// fieldsOfV1alpha1 maps the fields of the internal version that v1alpha1 has to their paths there.
 var fieldsOfV1alpha1 = map[string]string{
 	repositoryPath:             "spec.gitRepo",
 	"spec.deploymentName":      "spec.deploymentName",
@@ -91,7 +91,7 @@ var fieldsOfV1alpha1 = map[string]string{
 	"status.availableReplicas": "status.availableReplicas",
 }
 
-// fieldInVersion returns the path of a hub field in a version. A field that
+// fieldInVersion returns the path of an internal field in a version. A field that
 // v1alpha1 lacks can only come from its annotation.
 func fieldInVersion(version, path string) string {
 	if version != v1alpha1.SchemeGroupVersion.Version {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestManyErrors: a request with very many errors is rejected with the first ones. With all of them, which are
@@ -18,11 +19,11 @@ func TestManyErrors(t *testing.T) {
 	many := func(w *website.Website) {
 		w.Spec.Hosts, w.Labels = nil, map[string]string{}
 		for i := range 30_000 {
-			w.Spec.Hosts = append(w.Spec.Hosts, website.WebsiteHost{Name: "invalid-" + strconv.Itoa(i),
-				Role: website.HostRoleAlias})
+			w.Spec.Hosts = append(w.Spec.Hosts, v1beta1.WebsiteHost{Name: "invalid-" + strconv.Itoa(i),
+				Role: v1beta1.HostRoleAlias})
 			w.Labels["invalid/"+strconv.Itoa(i)+"/"] = ""
 		}
-		w.Spec.Previews = &website.WebsitePreviews{}
+		w.Spec.Previews = &v1beta1.WebsitePreviews{}
 		for i := range 30_000 {
 			w.Spec.Previews.Branches = append(w.Spec.Previews.Branches, strconv.Itoa(i))
 		}

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // HostAuthorization is the treatment of a write that adds a host without permission to use it.
@@ -42,7 +42,7 @@ func (r FieldRules) allowsServiceAnnotation(key string) bool {
 }
 
 // validate checks the fields of spec that differ from old, which is empty on creation.
-func (r FieldRules) validate(spec, old *website.WebsiteSpec) field.ErrorList {
+func (r FieldRules) validate(spec, old *v1beta1.WebsiteSpec) field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("spec", "service", "annotations")
 	for _, key := range slices.Sorted(maps.Keys(spec.Service.Annotations)) {

@@ -20,7 +20,7 @@ func TestEveryFieldHasACase(t *testing.T) {
 			refused[index.ReplaceAllString(path, "[]")] = true
 		}
 		internal, versioned := newWebsite(tweak), &v1beta1.Website{}
-		if err := v1beta1.Convert_website_Website_To_v1beta1_Website(internal, versioned, nil); err != nil {
+		if err := website.Convert_website_Website_To_v1beta1_Website(internal, versioned, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(want) > 0 {

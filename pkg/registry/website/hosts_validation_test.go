@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func hosts(names ...string) func(*website.Website) {
@@ -12,31 +13,31 @@ func hosts(names ...string) func(*website.Website) {
 }
 
 // inRole sets the role of a host in the list.
-func inRole(i int, role website.HostRole) func(*website.Website) {
+func inRole(i int, role v1beta1.HostRole) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Hosts[i].Role = role }
 }
 
 // withTLS serves the hosts with TLS.
-func withTLS(mode website.TLSMode) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.TLS = &website.WebsiteTLS{Mode: mode, Redirect: new(true)} }
+func withTLS(mode v1beta1.TLSMode) func(*website.Website) {
+	return func(w *website.Website) { w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: mode, Redirect: new(true)} }
 }
 
 // withCertificate names the Secret of the certificate.
 func withCertificate(secret string) func(*website.Website) {
-	return tweaks(withTLS(website.TLSModeSecret),
-		func(w *website.Website) { w.Spec.TLS.SecretRef = &website.SecretReference{Name: secret} })
+	return tweaks(withTLS(v1beta1.TLSModeSecret),
+		func(w *website.Website) { w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: secret} })
 }
 
 func withIssuer(group, kind, name string) func(*website.Website) {
-	return tweaks(withTLS(website.TLSModeIssuer), func(w *website.Website) {
-		w.Spec.TLS.IssuerRef = &website.IssuerReference{Group: group, Kind: kind, Name: name}
+	return tweaks(withTLS(v1beta1.TLSModeIssuer), func(w *website.Website) {
+		w.Spec.TLS.IssuerRef = &v1beta1.IssuerReference{Group: group, Kind: kind, Name: name}
 	})
 }
 
 func throughGateway(namespace, name, section string) func(*website.Website) {
 	return func(w *website.Website) {
 		w.Spec.Routing.ParentRefs = append(w.Spec.Routing.ParentRefs,
-			website.ParentReference{Namespace: namespace, Name: name, SectionName: section})
+			v1beta1.ParentReference{Namespace: namespace, Name: name, SectionName: section})
 	}
 }
 
@@ -55,7 +56,7 @@ func throughIngress(class string) func(*website.Website) {
 
 func balancer(class string) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Service = website.WebsiteService{Type: website.ServiceTypeLoadBalancer, LoadBalancerClass: class}
+		w.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer, LoadBalancerClass: class}
 	}
 }
 
@@ -121,16 +122,16 @@ var hostCases = map[string]specCase{
 		want: []string{"spec.hosts[0].name: Too long: may not be more than 230 characters"}},
 
 	"redirected": {tweak: tweaks(hosts("*.example.com", "a.example.com", "b.example.com"),
-		inRole(0, website.HostRoleRedirect), inRole(1, website.HostRoleCanonical))},
-	"canonical, none redirected": {tweak: tweaks(hosts("a.example.com"), inRole(0, website.HostRoleCanonical))},
+		inRole(0, v1beta1.HostRoleRedirect), inRole(1, v1beta1.HostRoleCanonical))},
+	"canonical, none redirected": {tweak: tweaks(hosts("a.example.com"), inRole(0, v1beta1.HostRoleCanonical))},
 	"redirected to a wildcard": {tweak: tweaks(hosts("*.example.com", "a.example.com"),
-		inRole(0, website.HostRoleCanonical), inRole(1, website.HostRoleRedirect)),
+		inRole(0, v1beta1.HostRoleCanonical), inRole(1, v1beta1.HostRoleRedirect)),
 		want: []string{`spec.hosts[0].name: Invalid value: "*.example.com": must have no wildcard when the role is ` +
 			`Canonical: other hosts are redirected to it`}},
-	"redirected to nothing": {tweak: tweaks(hosts("a.example.com", "b.example.com"), inRole(1, website.HostRoleRedirect)),
+	"redirected to nothing": {tweak: tweaks(hosts("a.example.com", "b.example.com"), inRole(1, v1beta1.HostRoleRedirect)),
 		want: []string{`spec.hosts[1].role: Invalid value: "Redirect": requires another host with the role Canonical`}},
-	"two canonical hosts": {tweak: tweaks(hosts("a.example.com", "b.example.com"), inRole(0, website.HostRoleCanonical),
-		inRole(1, website.HostRoleCanonical)),
+	"two canonical hosts": {tweak: tweaks(hosts("a.example.com", "b.example.com"), inRole(0, v1beta1.HostRoleCanonical),
+		inRole(1, v1beta1.HostRoleCanonical)),
 		want: []string{`spec.hosts[1].role: Invalid value: "Canonical": only one host may be canonical, and ` +
 			`a.example.com is`}},
 	"another role": {
@@ -164,7 +165,7 @@ var hostCases = map[string]specCase{
 	"ingress of no class": {tweak: tweaks(hosts("a.example.com"), throughIngress("a b")),
 		want: []string{`spec.routing.ingressClassName: Invalid value: "a b": ` + mustBeName}},
 
-	"certificate of the listeners": {tweak: tweaks(hosts("a.example.com"), withTLS(website.TLSModeListener),
+	"certificate of the listeners": {tweak: tweaks(hosts("a.example.com"), withTLS(v1beta1.TLSModeListener),
 		throughGateway("", "public", "https"))},
 	"certificate": {tweak: tweaks(hosts("a.example.com"), withCertificate("cert"))},
 	"certificate without hosts": {tweak: withCertificate("cert"),
@@ -179,13 +180,13 @@ var hostCases = map[string]specCase{
 		want: []string{"spec.tls.mode: Required value"}},
 	"certificate of another mode": {tweak: tweaks(hosts("a.example.com"), withTLS("Vault")),
 		want: []string{`spec.tls.mode: Unsupported value: "Vault": supported values: "Issuer", "Listener", "Secret"`}},
-	"certificate that is missing": {tweak: tweaks(hosts("a.example.com"), withTLS(website.TLSModeSecret)),
+	"certificate that is missing": {tweak: tweaks(hosts("a.example.com"), withTLS(v1beta1.TLSModeSecret)),
 		want: []string{`spec.tls.secretRef: Invalid value: "": must be specified when ` + "`mode`" + ` is "Secret"`}},
 	"certificate that is not used": {tweak: tweaks(hosts("a.example.com"), withCertificate("cert"),
-		func(w *website.Website) { w.Spec.TLS.Mode = website.TLSModeListener }),
+		func(w *website.Website) { w.Spec.TLS.Mode = v1beta1.TLSModeListener }),
 		want: []string{`spec.tls.secretRef: Invalid value: "": may only be specified when ` + "`mode`" + ` is "Secret"`}},
 	"certificate and issuer": {tweak: tweaks(hosts("a.example.com"), withIssuer(issuers, "Issuer", "a"),
-		func(w *website.Website) { w.Spec.TLS.SecretRef = &website.SecretReference{Name: "cert"} }),
+		func(w *website.Website) { w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: "cert"} }),
 		want: []string{`spec.tls.secretRef: Invalid value: "": may only be specified when ` + "`mode`" + ` is "Secret"`}},
 	"issuer": {tweak: tweaks(hosts("a.example.com"), withIssuer(issuers, "ClusterIssuer", "letsencrypt"))},
 	"external issuer": {
@@ -216,10 +217,10 @@ var hostCases = map[string]specCase{
 }
 
 // hostsOf returns hosts with the role Alias.
-func hostsOf(names ...string) []website.WebsiteHost {
-	var hosts []website.WebsiteHost
+func hostsOf(names ...string) []v1beta1.WebsiteHost {
+	var hosts []v1beta1.WebsiteHost
 	for _, name := range names {
-		hosts = append(hosts, website.WebsiteHost{Name: name, Role: website.HostRoleAlias})
+		hosts = append(hosts, v1beta1.WebsiteHost{Name: name, Role: v1beta1.HostRoleAlias})
 	}
 	return hosts
 }

@@ -64,7 +64,7 @@ func (p permission) String() string {
 
 // requiredPermissions lists the permissions for writing w in place of a spec, which
 // is empty on creation. Unchanged values require none.
-func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules FieldRules) []permission {
+func requiredPermissions(w *website.Website, before *v1beta1.WebsiteSpec, rules FieldRules) []permission {
 	var required []permission
 	for _, r := range changedReferences(w, before) {
 		required = append(required, permission{path: r.path, verb: "get", resource: r.resource, name: r.name})
@@ -74,7 +74,7 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 			resource: websites, name: w.Name})
 	}
 	service, scheduling := w.Spec.Service, w.Spec.Scheduling
-	if service.Type != website.ServiceTypeClusterIP && service.Type != before.Service.Type {
+	if service.Type != v1beta1.ServiceTypeClusterIP && service.Type != before.Service.Type {
 		onWebsite(verbExpose, "service", "type")
 		required[len(required)-1].orElse = ", or set the type ClusterIP, the default of v1beta1"
 	}
@@ -100,7 +100,7 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 	}
 	if previews := w.Spec.Previews; previews != nil && !samePreviews(previews, before.Previews) {
 		required = append(required, permission{path: field.NewPath("spec", "previews"), verb: verbCreate, resource: websites})
-		if previews.Domain == "" && service.Type == website.ServiceTypeNodePort {
+		if previews.Domain == "" && service.Type == v1beta1.ServiceTypeNodePort {
 			onWebsite(verbExpose, "previews") // Each preview gets a node port.
 		}
 		if previews.Domain != "" && (before.Previews == nil || before.Previews.Domain != previews.Domain) {
@@ -143,8 +143,8 @@ func requiredForPreview(w, old *website.Website) []permission {
 
 // changesExposure reports whether annotations of a Service are added or changed, or removed from a load balancer: an
 // annotation can restrict the load balancer's clients.
-func changesExposure(service, before *website.WebsiteService) bool {
-	isLoadBalancer := service.Type == website.ServiceTypeLoadBalancer && before.Type == website.ServiceTypeLoadBalancer
+func changesExposure(service, before *v1beta1.WebsiteService) bool {
+	isLoadBalancer := service.Type == v1beta1.ServiceTypeLoadBalancer && before.Type == v1beta1.ServiceTypeLoadBalancer
 	if isLoadBalancer && !maps.Equal(service.Annotations, before.Annotations) {
 		return true
 	}
@@ -175,7 +175,7 @@ func tolerationsOf(list []corev1.Toleration) sets.Set[toleration] {
 
 // samePreviews reports whether previews have the same branches and hosts. The Secret
 // with their users has a permission of its own.
-func samePreviews(previews, before *website.WebsitePreviews) bool {
+func samePreviews(previews, before *v1beta1.WebsitePreviews) bool {
 	if before == nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestRequiredPermissions(t *testing.T) {
@@ -19,10 +20,10 @@ func TestRequiredPermissions(t *testing.T) {
 		get      = "get secrets key for spec.source.git.secretRef"
 	)
 	type tweak = func(*website.Website)
-	service := func(kind website.ServiceType, port int32) tweak {
-		return func(w *website.Website) { w.Spec.Service = website.WebsiteService{Type: kind, NodePort: port} }
+	service := func(kind v1beta1.ServiceType, port int32) tweak {
+		return func(w *website.Website) { w.Spec.Service = v1beta1.WebsiteService{Type: kind, NodePort: port} }
 	}
-	clusterIP := service(website.ServiceTypeClusterIP, 0)
+	clusterIP := service(v1beta1.ServiceTypeClusterIP, 0)
 	tolerating := func(keys ...string) tweak {
 		return func(w *website.Website) {
 			for _, key := range keys {
@@ -31,29 +32,29 @@ func TestRequiredPermissions(t *testing.T) {
 			}
 		}
 	}
-	private := func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: "key"} }
+	private := func(w *website.Website) { w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "key"} }
 	pinned := func(commit string) tweak {
 		return func(w *website.Website) {
 			private(w)
 			w.Spec.Pin = pinTo(commit)
-			w.Status.Commit, w.Status.History = "a", []website.WebsiteRelease{{Commit: "a"}, {Commit: "b"}}
+			w.Status.Commit, w.Status.History = "a", []v1beta1.WebsiteRelease{{Commit: "a"}, {Commit: "b"}}
 		}
 	}
 	tls := func(w *website.Website) {
-		w.Spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: "tls"}}
+		w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "tls"}}
 	}
-	certified := func(r website.CAReference) tweak {
+	certified := func(r v1beta1.CAReference) tweak {
 		return func(w *website.Website) { w.Spec.Source.Git.CARef = &r }
 	}
 	privateWith := func(ca string) tweak {
 		return func(w *website.Website) {
 			private(w)
-			certified(website.CAReference{ConfigMapName: ca, Key: "k"})(w)
+			certified(v1beta1.CAReference{ConfigMapName: ca, Key: "k"})(w)
 		}
 	}
 	all := func(w *website.Website) {
 		private(w)
-		service(website.ServiceTypeLoadBalancer, 30080)(w)
+		service(v1beta1.ServiceTypeLoadBalancer, 30080)(w)
 		tolerating("gpu")(w)
 	}
 	// old is nil for a creation.
@@ -64,28 +65,28 @@ func TestRequiredPermissions(t *testing.T) {
 		anyHost bool
 	}{
 		"new: defaults":      {updated: func(*website.Website) {}},
-		"new: LoadBalancer":  {updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
-		"new: any node port": {updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
-		"new: node port": {updated: service(website.ServiceTypeNodePort, 30080),
+		"new: LoadBalancer":  {updated: service(v1beta1.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
+		"new: any node port": {updated: service(v1beta1.ServiceTypeNodePort, 0), want: []string{exposeType}},
+		"new: node port": {updated: service(v1beta1.ServiceTypeNodePort, 30080),
 			want: []string{exposeType, exposePort}},
 		"new: tolerations": {updated: tolerating("gpu", "edge"), want: []string{schedule}},
 		"new: node selector": {updated: func(w *website.Website) {
 			w.Spec.Scheduling.NodeSelector = map[string]string{"a": "b"}
 		}},
 		"new: everything": {updated: all, want: []string{get, exposeType, exposePort, schedule}},
-		"new: CA of a ConfigMap": {updated: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}),
+		"new: CA of a ConfigMap": {updated: certified(v1beta1.CAReference{ConfigMapName: "ca", Key: "k"}),
 			want: []string{"get configmaps ca for spec.source.git.caRef"}},
-		"CA of another ConfigMap": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}),
-			updated: certified(website.CAReference{ConfigMapName: "cb", Key: "k"}),
+		"CA of another ConfigMap": {old: certified(v1beta1.CAReference{ConfigMapName: "ca", Key: "k"}),
+			updated: certified(v1beta1.CAReference{ConfigMapName: "cb", Key: "k"}),
 			want:    []string{"get configmaps cb for spec.source.git.caRef"}},
-		"CA of a Secret instead": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}),
-			updated: certified(website.CAReference{SecretName: "ca", Key: "k"}),
+		"CA of a Secret instead": {old: certified(v1beta1.CAReference{ConfigMapName: "ca", Key: "k"}),
+			updated: certified(v1beta1.CAReference{SecretName: "ca", Key: "k"}),
 			want:    []string{"get secrets ca for spec.source.git.caRef"}},
-		"CA of another key": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}),
-			updated: certified(website.CAReference{SecretName: "ca", Key: "l"}),
+		"CA of another key": {old: certified(v1beta1.CAReference{SecretName: "ca", Key: "k"}),
+			updated: certified(v1beta1.CAReference{SecretName: "ca", Key: "l"}),
 			want:    []string{"get secrets ca for spec.source.git.caRef"}},
-		"CA unchanged": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(w *website.Website) {
-			certified(website.CAReference{SecretName: "ca", Key: "k"})(w)
+		"CA unchanged": {old: certified(v1beta1.CAReference{SecretName: "ca", Key: "k"}), updated: func(w *website.Website) {
+			certified(v1beta1.CAReference{SecretName: "ca", Key: "k"})(w)
 			w.Spec.Source.Git.Repository = "https://other/x"
 		}},
 		"CA next to credentials": {old: private, updated: privateWith("ca"),
@@ -94,7 +95,7 @@ func TestRequiredPermissions(t *testing.T) {
 			want: []string{get, "get configmaps cb for spec.source.git.caRef"}},
 		"CA removed next to credentials":   {old: privateWith("ca"), updated: private, want: []string{get}},
 		"CA unchanged next to credentials": {old: privateWith("ca"), updated: privateWith("ca")},
-		"CA removed": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}),
+		"CA removed": {old: certified(v1beta1.CAReference{SecretName: "ca", Key: "k"}),
 			updated: func(*website.Website) {}},
 		"a pin of an unpublished commit": {old: private, updated: pinned("c"), want: []string{get}},
 		"a pin, of the history":          {old: private, updated: pinned("b")},
@@ -104,27 +105,27 @@ func TestRequiredPermissions(t *testing.T) {
 		"a pin without credentials":      {updated: func(w *website.Website) { w.Spec.Pin = pinTo("c") }},
 		"previews in another domain": {old: tls, updated: func(w *website.Website) {
 			tls(w)
-			w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, Domain: "example.com"}
+			w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, Domain: "example.com"}
 		}, want: []string{"get secrets tls for spec.tls.secretRef", "create websites  for spec.previews"}, anyHost: true},
 		"unchanged": {old: all, updated: all},
 		"content changed": {old: all,
 			updated: func(w *website.Website) { all(w); w.Spec.Source.Path = "docs"; w.Spec.Replicas = ptr.To[int32](5) }},
-		"becomes LoadBalancer": {old: service(website.ServiceTypeNodePort, 0),
-			updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
-		"LoadBalancer no longer": {old: service(website.ServiceTypeLoadBalancer, 30080),
-			updated: service(website.ServiceTypeClusterIP, 0)},
-		"LoadBalancer to NodePort": {old: service(website.ServiceTypeLoadBalancer, 30080),
-			updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposeType}},
-		"ClusterIP becomes NodePort": {old: service(website.ServiceTypeClusterIP, 0),
-			updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
-		"NodePort unchanged": {old: service(website.ServiceTypeNodePort, 0),
-			updated: service(website.ServiceTypeNodePort, 0)},
-		"node port set": {old: service(website.ServiceTypeNodePort, 0),
-			updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
-		"node port changed": {old: service(website.ServiceTypeNodePort, 30081),
-			updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
-		"node port removed": {old: service(website.ServiceTypeNodePort, 30081),
-			updated: service(website.ServiceTypeNodePort, 0)},
+		"becomes LoadBalancer": {old: service(v1beta1.ServiceTypeNodePort, 0),
+			updated: service(v1beta1.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
+		"LoadBalancer no longer": {old: service(v1beta1.ServiceTypeLoadBalancer, 30080),
+			updated: service(v1beta1.ServiceTypeClusterIP, 0)},
+		"LoadBalancer to NodePort": {old: service(v1beta1.ServiceTypeLoadBalancer, 30080),
+			updated: service(v1beta1.ServiceTypeNodePort, 30080), want: []string{exposeType}},
+		"ClusterIP becomes NodePort": {old: service(v1beta1.ServiceTypeClusterIP, 0),
+			updated: service(v1beta1.ServiceTypeNodePort, 0), want: []string{exposeType}},
+		"NodePort unchanged": {old: service(v1beta1.ServiceTypeNodePort, 0),
+			updated: service(v1beta1.ServiceTypeNodePort, 0)},
+		"node port set": {old: service(v1beta1.ServiceTypeNodePort, 0),
+			updated: service(v1beta1.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"node port changed": {old: service(v1beta1.ServiceTypeNodePort, 30081),
+			updated: service(v1beta1.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"node port removed": {old: service(v1beta1.ServiceTypeNodePort, 30081),
+			updated: service(v1beta1.ServiceTypeNodePort, 0)},
 		"toleration added": {old: tolerating("gpu"), updated: tolerating("gpu", "edge"),
 			want: []string{schedule}},
 		"toleration removed":           {old: tolerating("gpu", "edge"), updated: tolerating("edge")},
@@ -139,18 +140,18 @@ func TestRequiredPermissions(t *testing.T) {
 		"hosts of a new Website": {updated: hosts("a.example.com"),
 			want: []string{"use websitehosts a.example.com for spec.hosts[0].name"}},
 		"any host": {updated: hosts("a.example.com"), anyHost: true},
-		"service annotation added": {old: service(website.ServiceTypeLoadBalancer, 0), updated: func(w *website.Website) {
-			service(website.ServiceTypeLoadBalancer, 0)(w)
+		"service annotation added": {old: service(v1beta1.ServiceTypeLoadBalancer, 0), updated: func(w *website.Website) {
+			service(v1beta1.ServiceTypeLoadBalancer, 0)(w)
 			w.Spec.Service.Annotations = map[string]string{"example.com/a": "b"}
 		}, want: []string{"expose websites kubia for spec.service.annotations"}},
 		"service annotations removed from a load balancer": {old: withAnnotations("a"),
-			updated: service(website.ServiceTypeLoadBalancer, 0),
+			updated: service(v1beta1.ServiceTypeLoadBalancer, 0),
 			want:    []string{"expose websites kubia for spec.service.annotations"}},
 		"one of them": {old: withAnnotations("a", "b"),
 			updated: withAnnotations("b"),
 			want:    []string{"expose websites kubia for spec.service.annotations"}},
 		"service annotations removed with it": {old: withAnnotations("a"),
-			updated: service(website.ServiceTypeClusterIP, 0)},
+			updated: service(v1beta1.ServiceTypeClusterIP, 0)},
 		"service annotations unchanged": {old: withAnnotations("a"),
 			updated: withAnnotations("a")},
 		"users": {updated: withUsers("readers"),
@@ -171,8 +172,8 @@ func TestRequiredPermissions(t *testing.T) {
 		"previews at hosts": {updated: previewing(inDomain("previews.example.com")), want: []string{
 			"create websites  for spec.previews", "use websitehosts *.kubia.previews.example.com for spec.previews.domain",
 		}},
-		"previews at node ports": {old: service(website.ServiceTypeNodePort, 0), updated: func(w *website.Website) {
-			service(website.ServiceTypeNodePort, 0)(w)
+		"previews at node ports": {old: service(v1beta1.ServiceTypeNodePort, 0), updated: func(w *website.Website) {
+			service(v1beta1.ServiceTypeNodePort, 0)(w)
 			previewing(inDomain(""))(w)
 		}, want: []string{"create websites  for spec.previews", "expose websites kubia for spec.previews"}},
 		"users of previews unchanged": {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("readers")},
@@ -199,7 +200,7 @@ func TestRequiredPermissions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			old := &website.WebsiteSpec{}
+			old := &v1beta1.WebsiteSpec{}
 			if test.old != nil {
 				old = &newWebsite(clusterIP, test.old).Spec
 			}
@@ -289,7 +290,7 @@ func TestRequiredForPreview(t *testing.T) {
 // withAnnotations sets these annotations on a load balancer.
 func withAnnotations(keys ...string) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Service.Type, w.Spec.Service.Annotations = website.ServiceTypeLoadBalancer, map[string]string{}
+		w.Spec.Service.Type, w.Spec.Service.Annotations = v1beta1.ServiceTypeLoadBalancer, map[string]string{}
 		for _, key := range keys {
 			w.Spec.Service.Annotations["example.com/"+key] = "value"
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
@@ -45,7 +46,7 @@ func (a *FieldAuthorizer) withoutInherited(ctx context.Context, requester user.I
 
 // inheritedSpec returns the spec that a preview may have without further permissions: its
 // Website's, with a branch and host of its own. It is nil if w is no preview of parent.
-func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
+func inheritedSpec(parent, w *website.Website) *v1beta1.WebsiteSpec {
 	previews, git := parent.Spec.Previews, w.Spec.Source.Git
 	if git == nil || parent.Spec.Source.Git == nil {
 		return nil
@@ -55,7 +56,7 @@ func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
 	case previews == nil || !parent.DeletionTimestamp.IsZero() || website.PreviewOwner(parent) != nil ||
 		parent.Namespace != w.Namespace:
 		return nil
-	case ref == nil || *ref != website.GitReference{Branch: ref.Branch}:
+	case ref == nil || *ref != v1beta1.GitReference{Branch: ref.Branch}:
 		return nil
 	case !branches.IsValid(ref.Branch) || !branches.Match(previews.Branches, ref.Branch) ||
 		w.Name != branches.PreviewName(parent.Name, ref.Branch):

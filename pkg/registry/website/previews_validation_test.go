@@ -6,36 +6,37 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // previewing enables previews of branches.
-func previewing(changes ...func(*website.WebsitePreviews)) func(*website.Website) {
+func previewing(changes ...func(*v1beta1.WebsitePreviews)) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature/*", "next"}, MaxCount: 5}
+		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"feature/*", "next"}, MaxCount: 5}
 		for _, change := range changes {
 			change(w.Spec.Previews)
 		}
 	}
 }
 
-func ofBranches(patterns ...string) func(*website.WebsitePreviews) {
-	return func(p *website.WebsitePreviews) { p.Branches = patterns }
+func ofBranches(patterns ...string) func(*v1beta1.WebsitePreviews) {
+	return func(p *v1beta1.WebsitePreviews) { p.Branches = patterns }
 }
 
-func inDomain(domain string) func(*website.WebsitePreviews) {
-	return func(p *website.WebsitePreviews) { p.Domain = domain }
+func inDomain(domain string) func(*v1beta1.WebsitePreviews) {
+	return func(p *v1beta1.WebsitePreviews) { p.Domain = domain }
 }
 
-func atMost(count int32) func(*website.WebsitePreviews) {
-	return func(p *website.WebsitePreviews) { p.MaxCount = count }
+func atMost(count int32) func(*v1beta1.WebsitePreviews) {
+	return func(p *v1beta1.WebsitePreviews) { p.MaxCount = count }
 }
 
-func forSeconds(ttl int32) func(*website.WebsitePreviews) {
-	return func(p *website.WebsitePreviews) { p.TTLSeconds = ptr.To(ttl) }
+func forSeconds(ttl int32) func(*v1beta1.WebsitePreviews) {
+	return func(p *v1beta1.WebsitePreviews) { p.TTLSeconds = ptr.To(ttl) }
 }
 
-func protectedBy(secret string) func(*website.WebsitePreviews) {
-	return func(p *website.WebsitePreviews) { p.Access = usersOf(secret) }
+func protectedBy(secret string) func(*v1beta1.WebsitePreviews) {
+	return func(p *v1beta1.WebsitePreviews) { p.Access = usersOf(secret) }
 }
 
 // previewCases cover previews.
@@ -68,6 +69,6 @@ var previewCases = map[string]specCase{
 		want: []string{`spec.previews.access.basicAuth.secretRef.name: Invalid value: "A_b": ` + mustBeName}},
 }
 
-func observedBranch(entry website.WebsitePreviewStatus) func(*website.WebsiteStatus) {
-	return func(s *website.WebsiteStatus) { s.Previews = []website.WebsitePreviewStatus{entry} }
+func observedBranch(entry v1beta1.WebsitePreviewStatus) func(*v1beta1.WebsiteStatus) {
+	return func(s *v1beta1.WebsiteStatus) { s.Previews = []v1beta1.WebsitePreviewStatus{entry} }
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // objectReference is a reference to an object of the Website's namespace whose content
@@ -34,7 +35,7 @@ var (
 // previews. The CA authenticates these servers.
 type gitRecipients struct {
 	// Source has no secretRef. New fields are compared as well.
-	Source website.GitSource
+	Source v1beta1.GitSource
 	// Previews are the branches with previews.
 	Previews []string
 }
@@ -42,19 +43,19 @@ type gitRecipients struct {
 // certificateRecipients determine the server that proves its hosts with a certificate.
 type certificateRecipients struct {
 	Hosts   []string
-	Routing website.WebsiteRouting
+	Routing v1beta1.WebsiteRouting
 	// Previews is the domain of the hosts of previews, or nil without previews.
 	Previews *string
 }
 
 // gitOf returns the git repository of a spec, or an empty one for another kind of source.
-func gitOf(spec *website.WebsiteSpec) website.GitSource {
-	return ptr.Deref(spec.Source.Git, website.GitSource{})
+func gitOf(spec *v1beta1.WebsiteSpec) v1beta1.GitSource {
+	return ptr.Deref(spec.Source.Git, v1beta1.GitSource{})
 }
 
 // referencesOf lists the objects that a spec refers to. It must include every field
 // through which pods or controllers use an object with their own permissions.
-func referencesOf(spec *website.WebsiteSpec) []objectReference {
+func referencesOf(spec *v1beta1.WebsiteSpec) []objectReference {
 	var references []objectReference
 	git := gitOf(spec)
 	if git.SecretRef != nil {
@@ -100,7 +101,7 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 // appendUsers adds the reference to a Secret with the users of a site. It has no
 // recipients: its content does not leave the pod, whichever commit is published, and
 // neither a page nor a header can contain a visitor's request.
-func appendUsers(references []objectReference, access website.WebsiteAccess, path *field.Path) []objectReference {
+func appendUsers(references []objectReference, access v1beta1.WebsiteAccess, path *field.Path) []objectReference {
 	if access.BasicAuth == nil {
 		return references
 	}
@@ -130,7 +131,7 @@ func isWithin(recipients, before any) bool {
 
 // changedReferences lists the references of a Website that old, which is empty on
 // creation, does not have with the same recipients.
-func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectReference {
+func changedReferences(w *website.Website, old *v1beta1.WebsiteSpec) []objectReference {
 	spec := &w.Spec
 	known := map[string]objectReference{}
 	for _, r := range referencesOf(old) {
@@ -150,9 +151,9 @@ func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectRef
 
 // fetchesPin reports whether the pinned commit was not published before: it is fetched like a
 // reference, and so are its submodules.
-func fetchesPin(w *website.Website, old *website.WebsiteSpec) bool {
+func fetchesPin(w *website.Website, old *v1beta1.WebsiteSpec) bool {
 	pin := w.Spec.PinnedCommit()
-	wasPublished := func(release website.WebsiteRelease) bool { return release.Commit == pin }
+	wasPublished := func(release v1beta1.WebsiteRelease) bool { return release.Commit == pin }
 	return pin != "" && pin != old.PinnedCommit() && pin != w.Status.Commit &&
 		!slices.ContainsFunc(w.Status.History, wasPublished)
 }

@@ -5,13 +5,13 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestReferencesOfEveryField fails for a new field that names a Secret or ConfigMap
 // without authorization.
 func TestReferencesOfEveryField(t *testing.T) {
-	var spec website.WebsiteSpec
+	var spec v1beta1.WebsiteSpec
 	named := map[string]string{}
 	nameReferences(reflect.ValueOf(&spec).Elem(), "spec", named)
 	if len(named) < 5 {
@@ -29,10 +29,10 @@ func TestReferencesOfEveryField(t *testing.T) {
 func nameReferences(value reflect.Value, path string, named map[string]string) {
 	name := fmt.Sprintf("name-%d", len(named))
 	switch reference := value.Addr().Interface().(type) {
-	case *website.SecretReference:
+	case *v1beta1.SecretReference:
 		reference.Name, named[name] = name, path
 		return
-	case *website.CAReference:
+	case *v1beta1.CAReference:
 		reference.ConfigMapName, named[name] = name, path
 		return
 	}
@@ -43,7 +43,7 @@ func nameReferences(value reflect.Value, path string, named map[string]string) {
 	case value.Kind() == reflect.Slice:
 		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
 		nameReferences(value.Index(0), path, named)
-	case value.Kind() == reflect.Struct && value.Type().PkgPath() == reflect.TypeFor[website.Website]().PkgPath():
+	case value.Kind() == reflect.Struct && value.Type().PkgPath() == reflect.TypeFor[v1beta1.WebsiteSpec]().PkgPath():
 		for i := range value.NumField() {
 			nameReferences(value.Field(i), path+"."+value.Type().Field(i).Name, named)
 		}

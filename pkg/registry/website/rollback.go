@@ -33,7 +33,7 @@ func RollBack(w *website.Website, commit string) error {
 			"status.history contains no other release to roll back to: request a commit")
 	}
 	if w.Spec.PinnedCommit() != commit || isPinnedBySuspend(&w.Spec) {
-		w.Spec.Pin = &website.WebsitePin{Commit: commit}
+		w.Spec.Pin = &v1beta1.WebsitePin{Commit: commit}
 	}
 	return nil
 }
@@ -42,12 +42,12 @@ func RollBack(w *website.Website, commit string) error {
 // replaced one.
 func isPublishing(w *website.Website) bool {
 	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History,
-		func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.PinnedCommit() })
+		func(release v1beta1.WebsiteRelease) bool { return release.Commit == w.Spec.PinnedCommit() })
 }
 
 // releaseBefore returns the newest commit of the history that is not served, or was not served last if no pod is
 // ready; empty without one.
-func releaseBefore(status *website.WebsiteStatus) string {
+func releaseBefore(status *v1beta1.WebsiteStatus) string {
 	served := status.Commit
 	if served == "" && status.ReadyReplicas == 0 && len(status.History) > 0 {
 		served = status.History[0].Commit

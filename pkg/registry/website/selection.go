@@ -19,7 +19,7 @@ import (
 )
 
 // Besides name and namespace, Websites can be selected by these fields, with
-// their paths in the hub.
+// their paths in the internal version.
 const (
 	// DeploymentNameField selects by the name of the Deployment.
 	DeploymentNameField = "spec.deploymentName"

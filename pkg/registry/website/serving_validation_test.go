@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-func serving(tweak func(*website.WebsiteServing)) func(*website.Website) {
+func serving(tweak func(*v1beta1.WebsiteServing)) func(*website.Website) {
 	return func(w *website.Website) { tweak(&w.Spec.Serving) }
 }
 
 func redirect(from, to string, code int32) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: from, To: to, StatusCode: code})
+		w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: from, To: to, StatusCode: code})
 	}
 }
 
@@ -54,14 +55,14 @@ func redirectsOf(n, from, to int) func(*website.Website) {
 
 func header(path, name, value string) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: path, Name: name, Value: value})
+		w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: path, Name: name, Value: value})
 	}
 }
 
 func contentType(path, extension, contentType string) func(*website.Website) {
 	return func(w *website.Website) {
 		w.Spec.Serving.Types = append(w.Spec.Serving.Types,
-			website.ContentType{Path: path, Extension: extension, Type: contentType})
+			v1beta1.ContentType{Path: path, Extension: extension, Type: contentType})
 	}
 }
 
@@ -83,29 +84,29 @@ func headers(n int) func(*website.Website) {
 
 // servingCases cover the serving of files.
 var servingCases = map[string]specCase{
-	"index": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "home.htm" })},
-	"index with path": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "a/b" }),
+	"index": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Index = "home.htm" })},
+	"index with path": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Index = "a/b" }),
 		want: []string{`spec.serving.index: Invalid value: "a/b": must be the name of a file: letters, digits and the ` +
 			`characters . _ -, not beginning with '.' or '-'`}},
-	"index like option": {tweak: serving(func(s *website.WebsiteServing) { s.Index = "-x" }),
+	"index like option": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Index = "-x" }),
 		want: []string{`spec.serving.index: Invalid value: "-x": must be the name of a file: letters, digits and the ` +
 			`characters . _ -, not beginning with '.' or '-'`}},
-	"index too long": {tweak: serving(func(s *website.WebsiteServing) { s.Index = strings.Repeat("a", 256) }),
+	"index too long": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Index = strings.Repeat("a", 256) }),
 		want: []string{"spec.serving.index: Too long: may not be more than 255 characters"}},
-	"not found": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/errors/404.html" })},
-	"not found, relative": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "404.html" }),
+	"not found": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "/errors/404.html" })},
+	"not found, relative": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "404.html" }),
 		want: []string{`spec.serving.notFoundPath: Invalid value: "404.html": must begin with '/'`}},
-	"not found, variable": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/$x" }),
+	"not found, variable": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "/$x" }),
 		want: []string{`spec.serving.notFoundPath: Invalid value: "/$x": must consist of printable characters ` +
 			`and spaces, without '"', '$' and '\', also where encoded`}},
-	"not found, upwards": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/../x" }),
+	"not found, upwards": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "/../x" }),
 		want: []string{`spec.serving.notFoundPath: Invalid value: "/../x": must not contain the segment '.' or '..'`}},
 	"not found, too long": {
-		tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/" + strings.Repeat("a", 1024) }),
+		tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "/" + strings.Repeat("a", 1024) }),
 		want:  []string{"spec.serving.notFoundPath: Too long: may not be more than 1024 characters"},
 	},
-	"fallback": {tweak: serving(func(s *website.WebsiteServing) { s.Fallback = website.FallbackSPA })},
-	"fallback unknown": {tweak: serving(func(s *website.WebsiteServing) { s.Fallback = "Index" }),
+	"fallback": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Fallback = v1beta1.FallbackSPA })},
+	"fallback unknown": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Fallback = "Index" }),
 		want: []string{`spec.serving.fallback: Unsupported value: "Index": supported values: "None", "SPA"`}},
 
 	"redirects": {tweak: tweaks(redirect("/old-page", "/new?a=b#c", 302),
@@ -186,8 +187,8 @@ var servingCases = map[string]specCase{
 	"redirect from too many bytes": {tweak: redirect("/"+strings.Repeat("é", 512), "/b", 301), want: []string{
 		`spec.serving.redirects[0].from: Invalid value: "/` + strings.Repeat("é", 512) + `": must not be longer than 1024 ` +
 			`bytes, decoded`}},
-	"not found, all scripts": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/größe fehlt.html" })},
-	"not found, query": {tweak: serving(func(s *website.WebsiteServing) { s.NotFoundPath = "/a%3Fb" }),
+	"not found, all scripts": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "/größe fehlt.html" })},
+	"not found, query": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.NotFoundPath = "/a%3Fb" }),
 		want: []string{`spec.serving.notFoundPath: Invalid value: "/a%3Fb": must not contain '?', also not where encoded`}},
 	"header path with a star": {tweak: header("/größe/*", "X-A", "1")},
 	"header path, star within": {tweak: header("/assets/*.js", "X-A", "1"),
@@ -349,11 +350,11 @@ var servingCases = map[string]specCase{
 	"type too long": {tweak: contentType("/a", "", "a/"+strings.Repeat("b", 254)),
 		want: []string{"spec.serving.types[0].type: Too long: may not be more than 255 characters"}},
 
-	"charset":      {tweak: serving(func(s *website.WebsiteServing) { s.Charset = "shift_jis" })},
-	"charset None": {tweak: serving(func(s *website.WebsiteServing) { s.Charset = website.CharsetNone })},
-	"charset unknown": {tweak: serving(func(s *website.WebsiteServing) { s.Charset = "utf8" }), want: []string{
+	"charset":      {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Charset = "shift_jis" })},
+	"charset None": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Charset = v1beta1.CharsetNone })},
+	"charset unknown": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Charset = "utf8" }), want: []string{
 		`spec.serving.charset: Unsupported value: "utf8": supported values: ` + charsetNames + `, "None"`}},
-	"charset too long": {tweak: serving(func(s *website.WebsiteServing) { s.Charset = strings.Repeat("a", 33) }),
+	"charset too long": {tweak: serving(func(s *v1beta1.WebsiteServing) { s.Charset = strings.Repeat("a", 33) }),
 		want: []string{"spec.serving.charset: Too long: may not be more than 32 characters"}},
 }
 

@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func repository(r string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Git.Repository = r }
 }
 
-func ref(r website.GitReference) func(*website.Website) {
+func ref(r v1beta1.GitReference) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Git.Ref = &r }
 }
 
@@ -20,13 +21,13 @@ func path(p string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Path = p }
 }
 
-func ca(r website.CAReference) func(*website.Website) {
+func ca(r v1beta1.CAReference) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Git.CARef = &r }
 }
 
 // sourceCases cover the source and its synchronization.
 var sourceCases = map[string]specCase{
-	"no source": {tweak: func(w *website.Website) { w.Spec.Source = website.WebsiteSource{Path: "public"} },
+	"no source": {tweak: func(w *website.Website) { w.Spec.Source = v1beta1.WebsiteSource{Path: "public"} },
 		want: []string{`spec.source: Invalid value: "": must specify one of: ` + "`git`"}},
 	"no repository": {tweak: repository(""), want: []string{"spec.source.git.repository: Required value: the git " +
 		"repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
@@ -35,85 +36,85 @@ var sourceCases = map[string]specCase{
 	"repository too long": {tweak: repository("https://example.com/" + strings.Repeat("a", 2048)),
 		want: []string{"spec.source.git.repository: Too long: may not be more than 2048 characters"}},
 
-	"branch": {tweak: ref(website.GitReference{Branch: "feature/a-b_c.d"})},
-	"branch by its full name": {tweak: ref(website.GitReference{Branch: "refs/heads/main"}),
+	"branch": {tweak: ref(v1beta1.GitReference{Branch: "feature/a-b_c.d"})},
+	"branch by its full name": {tweak: ref(v1beta1.GitReference{Branch: "refs/heads/main"}),
 		want: []string{`spec.source.git.ref.branch: Invalid value: "refs/heads/main": must not begin with "refs/heads/": ` +
 			`write the rest only`}},
-	"tag by its full name": {tweak: ref(website.GitReference{Tag: "refs/tags/v1"}),
+	"tag by its full name": {tweak: ref(v1beta1.GitReference{Tag: "refs/tags/v1"}),
 		want: []string{`spec.source.git.ref.tag: Invalid value: "refs/tags/v1": must not begin with "refs/tags/": ` +
 			`write the rest only`}},
-	"branch of refs":      {tweak: ref(website.GitReference{Branch: "refs"})},
-	"branch with letters": {tweak: ref(website.GitReference{Branch: "zweig/ä-日本"})},
+	"branch of refs":      {tweak: ref(v1beta1.GitReference{Branch: "refs"})},
+	"branch with letters": {tweak: ref(v1beta1.GitReference{Branch: "zweig/ä-日本"})},
 	"branch of control": {
-		tweak: ref(website.GitReference{Branch: "a\u202eb"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
+		tweak: ref(v1beta1.GitReference{Branch: "a\u202eb"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
 			`"a\u202eb": must consist of letters and digits of any script, and the characters . _ / @ + # = -`},
 	},
-	"branch of option": {tweak: ref(website.GitReference{Branch: "-x"}),
+	"branch of option": {tweak: ref(v1beta1.GitReference{Branch: "-x"}),
 		want: []string{`spec.source.git.ref.branch: Invalid value: "-x": must not begin with '-'`}},
 	"branch with space": {
-		tweak: ref(website.GitReference{Branch: "a b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a b": ` +
+		tweak: ref(v1beta1.GitReference{Branch: "a b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a b": ` +
 			`must consist of letters and digits of any script, and the characters . _ / @ + # = -`},
 	},
 	"branch with revision": {
-		tweak: ref(website.GitReference{Branch: "main~1"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
+		tweak: ref(v1beta1.GitReference{Branch: "main~1"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
 			`"main~1": must consist of letters and digits of any script, and the characters . _ / @ + # = -`},
 	},
 	"branch with reflog": {
-		tweak: ref(website.GitReference{Branch: "main@{1}"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
+		tweak: ref(v1beta1.GitReference{Branch: "main@{1}"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
 			`"main@{1}": must consist of letters and digits of any script, and the characters . _ / @ + # = -`},
 	},
-	"branch @": {tweak: ref(website.GitReference{Branch: "@"}),
+	"branch @": {tweak: ref(v1beta1.GitReference{Branch: "@"}),
 		want: []string{`spec.source.git.ref.branch: Invalid value: "@": must not be '@', which git takes for HEAD`}},
-	"branch with range": {tweak: ref(website.GitReference{Branch: "a..b"}),
+	"branch with range": {tweak: ref(v1beta1.GitReference{Branch: "a..b"}),
 		want: []string{`spec.source.git.ref.branch: Invalid value: "a..b": must not contain '..'`}},
 	"branch with slashes": {
-		tweak: ref(website.GitReference{Branch: "a//b"}),
+		tweak: ref(v1beta1.GitReference{Branch: "a//b"}),
 		want:  []string{`spec.source.git.ref.branch: Invalid value: "a//b": must not begin or end with '/', or contain '//'`},
 	},
-	"branch ending in /": {tweak: ref(website.GitReference{Branch: "a/"}),
+	"branch ending in /": {tweak: ref(v1beta1.GitReference{Branch: "a/"}),
 		want: []string{`spec.source.git.ref.branch: Invalid value: "a/": must not begin or end with '/', or contain '//'`}},
-	"branch ending in .": {tweak: ref(website.GitReference{Branch: "a."}),
+	"branch ending in .": {tweak: ref(v1beta1.GitReference{Branch: "a."}),
 		want: []string{`spec.source.git.ref.branch: Invalid value: "a.": must not end with '.'`}},
 	"branch with hidden": {
-		tweak: ref(website.GitReference{Branch: "a/.b"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
+		tweak: ref(v1beta1.GitReference{Branch: "a/.b"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
 			`"a/.b": no part between slashes may begin with '.' or end with '.lock'`},
 	},
 	"branch with lock": {
-		tweak: ref(website.GitReference{Branch: "a.lock/b"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
+		tweak: ref(v1beta1.GitReference{Branch: "a.lock/b"}), want: []string{`spec.source.git.ref.branch: Invalid value: ` +
 			`"a.lock/b": no part between slashes may begin with '.' or end with '.lock'`},
 	},
-	"branch too long": {tweak: ref(website.GitReference{Branch: strings.Repeat("a", 256)}),
+	"branch too long": {tweak: ref(v1beta1.GitReference{Branch: strings.Repeat("a", 256)}),
 		want: []string{"spec.source.git.ref.branch: Too long: may not be more than 255 bytes"}},
-	"tag": {tweak: ref(website.GitReference{Tag: "v1.0.0+build"})},
-	"tag too long": {tweak: ref(website.GitReference{Tag: strings.Repeat("a", 256)}),
+	"tag": {tweak: ref(v1beta1.GitReference{Tag: "v1.0.0+build"})},
+	"tag too long": {tweak: ref(v1beta1.GitReference{Tag: strings.Repeat("a", 256)}),
 		want: []string{"spec.source.git.ref.tag: Too long: may not be more than 255 bytes"}},
-	"branch at length":  {tweak: ref(website.GitReference{Branch: strings.Repeat("a", 255)})},
-	"letters at length": {tweak: ref(website.GitReference{Branch: strings.Repeat("日", 85)})},
-	"letters too long": {tweak: ref(website.GitReference{Branch: strings.Repeat("日", 86)}),
+	"branch at length":  {tweak: ref(v1beta1.GitReference{Branch: strings.Repeat("a", 255)})},
+	"letters at length": {tweak: ref(v1beta1.GitReference{Branch: strings.Repeat("日", 85)})},
+	"letters too long": {tweak: ref(v1beta1.GitReference{Branch: strings.Repeat("日", 86)}),
 		want: []string{"spec.source.git.ref.branch: Too long: may not be more than 255 bytes"}},
-	"tag with letters":  {tweak: ref(website.GitReference{Tag: "версия-1"})},
-	"name with letters": {tweak: ref(website.GitReference{Name: "refs/x/日本"})},
-	"name too long": {tweak: ref(website.GitReference{Name: "refs/" + strings.Repeat("a", 251)}),
+	"tag with letters":  {tweak: ref(v1beta1.GitReference{Tag: "версия-1"})},
+	"name with letters": {tweak: ref(v1beta1.GitReference{Name: "refs/x/日本"})},
+	"name too long": {tweak: ref(v1beta1.GitReference{Name: "refs/" + strings.Repeat("a", 251)}),
 		want: []string{"spec.source.git.ref.name: Too long: may not be more than 255 bytes"}},
-	"tag of option": {tweak: ref(website.GitReference{Tag: "-x"}),
+	"tag of option": {tweak: ref(v1beta1.GitReference{Tag: "-x"}),
 		want: []string{`spec.source.git.ref.tag: Invalid value: "-x": must not begin with '-'`}},
-	"commit":            {tweak: ref(website.GitReference{Commit: strings.Repeat("0a", 20)})},
-	"commit of SHA-256": {tweak: ref(website.GitReference{Commit: strings.Repeat("0a", 32)})},
+	"commit":            {tweak: ref(v1beta1.GitReference{Commit: strings.Repeat("0a", 20)})},
+	"commit of SHA-256": {tweak: ref(v1beta1.GitReference{Commit: strings.Repeat("0a", 32)})},
 	"abbreviated commit": {
-		tweak: ref(website.GitReference{Commit: "0a0a0a0"}), want: []string{`spec.source.git.ref.commit: Invalid value: ` +
+		tweak: ref(v1beta1.GitReference{Commit: "0a0a0a0"}), want: []string{`spec.source.git.ref.commit: Invalid value: ` +
 			`"0a0a0a0": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`},
 	},
-	"commit in upper case": {tweak: ref(website.GitReference{Commit: strings.Repeat("0A", 20)}),
+	"commit in upper case": {tweak: ref(v1beta1.GitReference{Commit: strings.Repeat("0A", 20)}),
 		want: []string{`spec.source.git.ref.commit: Invalid value: "0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A": must be the ` +
 			`full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-	"full name": {tweak: ref(website.GitReference{Name: "refs/pull/1/head"})},
-	"name of no kind": {tweak: ref(website.GitReference{Name: "main"}),
+	"full name": {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"})},
+	"name of no kind": {tweak: ref(v1beta1.GitReference{Name: "main"}),
 		want: []string{`spec.source.git.ref.name: Invalid value: "main": must begin with "refs/"`}},
-	"name with nothing": {tweak: ref(website.GitReference{Name: "refs/"}),
+	"name with nothing": {tweak: ref(v1beta1.GitReference{Name: "refs/"}),
 		want: []string{`spec.source.git.ref.name: Invalid value: "refs/": must not begin or end with '/', or contain '//'`}},
-	"no choice": {tweak: ref(website.GitReference{})},
+	"no choice": {tweak: ref(v1beta1.GitReference{})},
 	"two choices": {
-		tweak: ref(website.GitReference{Branch: "main", Tag: "v1"}), want: []string{"spec.source.git.ref: Invalid value: " +
+		tweak: ref(v1beta1.GitReference{Branch: "main", Tag: "v1"}), want: []string{"spec.source.git.ref: Invalid value: " +
 			"\"{branch, tag}\": must specify at most one of: `branch`, `tag`, `commit`, `name`"},
 	},
 	"path":              {tweak: path("docs/_site/v1.0")},
@@ -139,51 +140,51 @@ var sourceCases = map[string]specCase{
 	"path too long": {tweak: path(strings.Repeat("a", 1025)),
 		want: []string{"spec.source.path: Too long: may not be more than 1024 bytes"}},
 	"submodules": {tweak: func(w *website.Website) {
-		w.Spec.Source.Git.Submodules = website.SubmodulesShallow
+		w.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow
 	}},
 	"submodules in between": {tweak: func(w *website.Website) { w.Spec.Source.Git.Submodules = "Some" },
 		want: []string{`spec.source.git.submodules: Unsupported value: "Some": supported values: "None", "Recursive", ` +
 			`"Shallow"`}},
 	"credentials of a host": {tweak: func(w *website.Website) {
-		w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost
+		w.Spec.Source.Git.CredentialScope = v1beta1.CredentialScopeHost
 	}},
 	"credentials of all": {tweak: func(w *website.Website) { w.Spec.Source.Git.CredentialScope = "All" },
 		want: []string{`spec.source.git.credentialScope: Unsupported value: "All": supported values: "Host", "Repository"`}},
 	"secret": {tweak: func(w *website.Website) {
-		w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: "git.key"}
+		w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "git.key"}
 	}},
-	"secret without name": {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{} },
+	"secret without name": {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{} },
 		want: []string{"spec.source.git.secretRef.name: Required value"}},
 	"secret in upper case": {tweak: func(w *website.Website) {
-		w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: "Key"}
+		w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "Key"}
 	}, want: []string{`spec.source.git.secretRef.name: Invalid value: "Key": ` + validation.IsDNS1123Subdomain("Key")[0]}},
 
-	"CA of a ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "ca", Key: "ca.crt"})},
-	"CA of a Secret":    {tweak: ca(website.CAReference{SecretName: "ca", Key: "tls.ca"})},
-	"CA of nothing": {tweak: ca(website.CAReference{Key: "ca.crt"}),
+	"CA of a ConfigMap": {tweak: ca(v1beta1.CAReference{ConfigMapName: "ca", Key: "ca.crt"})},
+	"CA of a Secret":    {tweak: ca(v1beta1.CAReference{SecretName: "ca", Key: "tls.ca"})},
+	"CA of nothing": {tweak: ca(v1beta1.CAReference{Key: "ca.crt"}),
 		want: []string{`spec.source.git.caRef: Invalid value: "": must specify one of: ` + "`configMapName`, `secretName`"}},
-	"CA of both": {tweak: ca(website.CAReference{ConfigMapName: "ca", SecretName: "ca", Key: "ca.crt"}),
+	"CA of both": {tweak: ca(v1beta1.CAReference{ConfigMapName: "ca", SecretName: "ca", Key: "ca.crt"}),
 		want: []string{`spec.source.git.caRef: Invalid value: "{configMapName, secretName}": must specify exactly one of: ` +
 			"`configMapName`, `secretName`"}},
-	"CA of an upper-case ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "CA", Key: "ca.crt"}),
+	"CA of an upper-case ConfigMap": {tweak: ca(v1beta1.CAReference{ConfigMapName: "CA", Key: "ca.crt"}),
 		want: []string{
 			`spec.source.git.caRef.configMapName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0],
 		}},
-	"CA of an upper-case Secret": {tweak: ca(website.CAReference{SecretName: "CA", Key: "ca.crt"}),
+	"CA of an upper-case Secret": {tweak: ca(v1beta1.CAReference{SecretName: "CA", Key: "ca.crt"}),
 		want: []string{`spec.source.git.caRef.secretName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
-	"CA of a path": {tweak: ca(website.CAReference{SecretName: "ca", Key: "x/y"}),
+	"CA of a path": {tweak: ca(v1beta1.CAReference{SecretName: "ca", Key: "x/y"}),
 		want: []string{`spec.source.git.caRef.key: Invalid value: "x/y": ` + validation.IsConfigMapKey("x/y")[0]}},
 	"CA for http": {tweak: tweaks(repository("http://example.com/site.git"),
-		ca(website.CAReference{SecretName: "ca", Key: "ca.crt"})),
+		ca(v1beta1.CAReference{SecretName: "ca", Key: "ca.crt"})),
 		want: []string{"spec.source.git.caRef: Forbidden: may only be set for an https:// repository"}},
 
 	"slowest sync": {tweak: func(w *website.Website) {
-		w.Spec.Polling = website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 86400, TimeoutSeconds: 3600}
+		w.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 86400, TimeoutSeconds: 3600}
 	}},
 	"fastest sync": {tweak: func(w *website.Website) {
-		w.Spec.Polling = website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 10, TimeoutSeconds: 10}
+		w.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 10, TimeoutSeconds: 10}
 	}},
-	"never polled": {tweak: func(w *website.Website) { w.Spec.Polling.Mode = website.PollingModeNever }},
+	"never polled": {tweak: func(w *website.Website) { w.Spec.Polling.Mode = v1beta1.PollingModeNever }},
 	"polled at will": {tweak: func(w *website.Website) { w.Spec.Polling.Mode = "Sometimes" },
 		want: []string{`spec.polling.mode: Unsupported value: "Sometimes": supported values: "Never", "Periodic"`}},
 	"period short": {tweak: func(w *website.Website) { w.Spec.Polling.PeriodSeconds = 9 },

@@ -17,8 +17,8 @@ import (
 // pendingStatus is the status of a Website until website-controller reports one, as
 // clients regard an object without conditions as ready. The observed generations
 // are 0: the controller has observed none.
-func pendingStatus(created metav1.Time) website.WebsiteStatus {
-	return website.WebsiteStatus{Conditions: []metav1.Condition{{
+func pendingStatus(created metav1.Time) v1beta1.WebsiteStatus {
+	return v1beta1.WebsiteStatus{Conditions: []metav1.Condition{{
 		Type:               v1beta1.WebsiteReady,
 		Status:             metav1.ConditionUnknown,
 		Reason:             v1beta1.WebsiteReasonPending,
@@ -64,7 +64,7 @@ func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 
 // keepSyncRequest keeps the last request, which only the sync subresource records. A client
 // without the field keeps all of it.
-func keepSyncRequest(updated, previous *website.WebsiteStatus) {
+func keepSyncRequest(updated, previous *v1beta1.WebsiteStatus) {
 	switch {
 	case previous.Sync == nil:
 		updated.Sync = nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func newStrategy(t *testing.T) Strategy {
@@ -32,17 +33,17 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Name: "kubia", Namespace: "default", UID: "1", ResourceVersion: "7", Generation: 4,
 			Labels: map[string]string{"team": "blue"},
 		},
-		Spec: website.WebsiteSpec{
-			Source: website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git",
-				Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
+				Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
-			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
-				Fallback: website.FallbackNone},
-			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
+				Fallback: v1beta1.FallbackNone},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 		},
-		Status: website.WebsiteStatus{AvailableReplicas: 2},
+		Status: v1beta1.WebsiteStatus{AvailableReplicas: 2},
 	}
 	for _, tweak := range tweaks {
 		tweak(w)
@@ -57,7 +58,7 @@ func TestCreateDropsStatusAndStartsGenerations(t *testing.T) {
 	if err := rest.BeforeCreate(newStrategy(t), ctx, w); err != nil {
 		t.Fatal(err)
 	}
-	want := website.WebsiteStatus{Conditions: []metav1.Condition{{
+	want := v1beta1.WebsiteStatus{Conditions: []metav1.Condition{{
 		Type: "Ready", Status: "Unknown", Reason: "Pending", Message: "website-controller has not reported yet",
 		LastTransitionTime: created,
 	}}}

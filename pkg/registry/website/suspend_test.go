@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestPinOfSuspendedWebsites changes Websites with A as the last published commit.
@@ -11,67 +12,67 @@ func TestPinOfSuspendedWebsites(t *testing.T) {
 	type tweak = func(*website.Website)
 	suspend := func(value bool) tweak { return func(w *website.Website) { w.Spec.Suspend = &value } }
 	notSuspend := func(w *website.Website) { w.Spec.Suspend = nil }
-	pin := func(commit string, cause website.PinCause) tweak {
-		return func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{Commit: commit, Cause: cause} }
+	pin := func(commit string, cause v1beta1.PinCause) tweak {
+		return func(w *website.Website) { w.Spec.Pin = &v1beta1.WebsitePin{Commit: commit, Cause: cause} }
 	}
 	noPin := func(w *website.Website) { w.Spec.Pin = nil }
 	noPods := func(w *website.Website) { w.Status.Commit = "" }
-	unpublished := func(w *website.Website) { w.Status = website.WebsiteStatus{} }
+	unpublished := func(w *website.Website) { w.Status = v1beta1.WebsiteStatus{} }
 	scale := func(w *website.Website) { w.Spec.Replicas = new(int32(7)) }
-	bySuspend := website.PinCauseSuspend
+	bySuspend := v1beta1.PinCauseSuspend
 	suspendedOnA, suspendedOnB := tweaks(suspend(true), pin(commitA, bySuspend)),
 		tweaks(suspend(true), pin(commitB, bySuspend))
 	tests := map[string]struct {
 		stored, change tweak
-		want           *website.WebsitePin
+		want           *v1beta1.WebsitePin
 		// isSame is set if the spec does not change.
 		isSame bool
 	}{
 		"suspended": {change: suspend(true),
-			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"suspended while no pod is ready": {stored: noPods, change: suspend(true),
-			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"suspended before it was published": {stored: unpublished, change: suspend(true)},
 		"changed, suspended before it was published": {stored: suspend(true), change: scale,
-			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"only labels, suspended before it was published": {stored: suspend(true), isSame: true,
 			change: func(w *website.Website) { w.Labels = map[string]string{"a": "b"} }},
 		"suspended, pinned by the user": {stored: pin(commitB, ""), change: suspend(true),
-			want: &website.WebsitePin{Commit: commitB}},
+			want: &v1beta1.WebsitePin{Commit: commitB}},
 		"suspended and pinned at once": {change: tweaks(suspend(true), pin(commitB, "")),
-			want: &website.WebsitePin{Commit: commitB}},
+			want: &v1beta1.WebsitePin{Commit: commitB}},
 		"suspended, the user's pin is removed": {stored: pin(commitB, ""), change: tweaks(suspend(true), noPin),
-			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"an export of a suspended Website": {change: suspendedOnB,
-			want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitB, Cause: bySuspend}},
 
 		"resumed":                     {stored: suspendedOnB, change: suspend(false)},
 		"resumed by removing suspend": {stored: suspendedOnB, change: notSuspend},
 		"resumed, pinned by the user": {stored: tweaks(suspend(true), pin(commitB, "")), change: notSuspend,
-			want: &website.WebsitePin{Commit: commitB}},
+			want: &v1beta1.WebsitePin{Commit: commitB}},
 		"resumed and pinned by a patch": {stored: suspendedOnA, change: tweaks(notSuspend, pin(commitB, bySuspend)),
-			want: &website.WebsitePin{Commit: commitB}},
+			want: &v1beta1.WebsitePin{Commit: commitB}},
 		"not suspended, with the server's pin": {change: pin(commitB, bySuspend), isSame: true},
 
 		"replaced by a manifest without pin": {stored: suspendedOnB, change: noPin,
-			want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}, isSame: true},
+			want: &v1beta1.WebsitePin{Commit: commitB, Cause: bySuspend}, isSame: true},
 		"the commit is patched": {stored: suspendedOnB, change: pin(commitA, bySuspend),
-			want: &website.WebsitePin{Commit: commitA}},
+			want: &v1beta1.WebsitePin{Commit: commitA}},
 		"the user pins another commit": {stored: suspendedOnB, change: pin(commitA, ""),
-			want: &website.WebsitePin{Commit: commitA}},
+			want: &v1beta1.WebsitePin{Commit: commitA}},
 		"the user takes the pin over": {stored: suspendedOnB, change: pin(commitB, ""),
-			want: &website.WebsitePin{Commit: commitB}},
+			want: &v1beta1.WebsitePin{Commit: commitB}},
 		"the user's pin is removed meanwhile": {stored: tweaks(suspend(true), pin(commitB, "")), change: noPin,
-			want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"it never was published": {stored: tweaks(suspend(true), pin(commitB, ""), unpublished), change: noPin,
-			want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},
-		"scaled": {stored: suspendedOnB, change: scale, want: &website.WebsitePin{Commit: commitB, Cause: bySuspend}},
+			want: &v1beta1.WebsitePin{Commit: commitB, Cause: bySuspend}},
+		"scaled": {stored: suspendedOnB, change: scale, want: &v1beta1.WebsitePin{Commit: commitB, Cause: bySuspend}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			old := newWebsite(func(w *website.Website) {
 				w.Generation, w.Status.Commit = 4, commitA
-				w.Status.History = []website.WebsiteRelease{{Commit: commitA}, {Commit: commitB}}
+				w.Status.History = []v1beta1.WebsiteRelease{{Commit: commitA}, {Commit: commitB}}
 			})
 			if test.stored != nil {
 				test.stored(old)
@@ -94,16 +95,16 @@ func TestPinOfSuspendedWebsites(t *testing.T) {
 
 // TestCreateSuspended: a Website that is restored from an export keeps its pin.
 func TestCreateSuspended(t *testing.T) {
-	pin := &website.WebsitePin{Commit: commitA, Cause: website.PinCauseSuspend}
+	pin := &v1beta1.WebsitePin{Commit: commitA, Cause: v1beta1.PinCauseSuspend}
 	for name, test := range map[string]struct {
 		suspend *bool
-		pin     *website.WebsitePin
-		want    *website.WebsitePin
+		pin     *v1beta1.WebsitePin
+		want    *v1beta1.WebsitePin
 	}{
 		"new":          {suspend: new(true)},
 		"exported":     {suspend: new(true), pin: pin, want: pin},
 		"resumed":      {suspend: new(false), pin: pin},
-		"pinned":       {pin: &website.WebsitePin{Commit: commitA}, want: &website.WebsitePin{Commit: commitA}},
+		"pinned":       {pin: &v1beta1.WebsitePin{Commit: commitA}, want: &v1beta1.WebsitePin{Commit: commitA}},
 		"without both": {},
 	} {
 		w := newWebsite(func(w *website.Website) { w.Spec.Suspend, w.Spec.Pin = test.suspend, test.pin })
@@ -114,7 +115,7 @@ func TestCreateSuspended(t *testing.T) {
 	}
 }
 
-func pinString(pin *website.WebsitePin) string {
+func pinString(pin *v1beta1.WebsitePin) string {
 	if pin == nil {
 		return "none"
 	}

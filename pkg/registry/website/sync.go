@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -32,23 +33,23 @@ const (
 )
 
 // SyncStateOf returns the state of the request with that id.
-func SyncStateOf(sync *website.WebsiteSyncStatus, id int64) website.SyncState {
+func SyncStateOf(sync *v1beta1.WebsiteSyncStatus, id int64) v1beta1.SyncState {
 	switch {
 	case sync == nil:
-		return website.SyncStateNone
+		return v1beta1.SyncStateNone
 	case answered(sync, id):
-		if sync.LastCompleted.Result == website.SyncSucceeded {
-			return website.SyncStateSucceeded
+		if sync.LastCompleted.Result == v1beta1.SyncSucceeded {
+			return v1beta1.SyncStateSucceeded
 		}
-		return website.SyncStateFailed
+		return v1beta1.SyncStateFailed
 	case sync.StartedID >= id:
-		return website.SyncStateRunning
+		return v1beta1.SyncStateRunning
 	}
-	return website.SyncStatePending
+	return v1beta1.SyncStatePending
 }
 
 // lastSyncID returns the id of the last request, 0 without one.
-func lastSyncID(sync *website.WebsiteSyncStatus) int64 {
+func lastSyncID(sync *v1beta1.WebsiteSyncStatus) int64 {
 	if sync == nil {
 		return 0
 	}
@@ -56,7 +57,7 @@ func lastSyncID(sync *website.WebsiteSyncStatus) int64 {
 }
 
 // answered reports whether the request with that id is completed.
-func answered(sync *website.WebsiteSyncStatus, id int64) bool {
+func answered(sync *v1beta1.WebsiteSyncStatus, id int64) bool {
 	return sync.LastCompleted != nil && sync.LastCompleted.ID >= id
 }
 
@@ -64,9 +65,9 @@ func answered(sync *website.WebsiteSyncStatus, id int64) bool {
 // joins a request that the controller has not started yet, and widens that to the newest
 // commit if it is for another one, so that a burst of requests takes two writes. It does not
 // join an old one: a restored store may have a request that pods have completed before.
-func RecordSync(status *website.WebsiteStatus, commit, user string, now time.Time) {
+func RecordSync(status *v1beta1.WebsiteStatus, commit, user string, now time.Time) {
 	previous := status.Sync
-	if SyncStateOf(previous, lastSyncID(previous)) == website.SyncStatePending {
+	if SyncStateOf(previous, lastSyncID(previous)) == v1beta1.SyncStatePending {
 		isRecent := now.Sub(previous.LastRequest.Time.Time) < joinLimit
 		if isRecent && (previous.LastRequest.Commit == "" || previous.LastRequest.Commit == commit) {
 			return
@@ -75,11 +76,11 @@ func RecordSync(status *website.WebsiteStatus, commit, user string, now time.Tim
 			commit = ""
 		}
 	}
-	recorded := &website.WebsiteSyncStatus{}
+	recorded := &v1beta1.WebsiteSyncStatus{}
 	if previous != nil {
 		*recorded = *previous
 	}
-	recorded.LastRequest = website.WebsiteSyncRecord{
+	recorded.LastRequest = v1beta1.WebsiteSyncRecord{
 		ID: lastSyncID(previous) + 1, Time: metav1.NewTime(now.Truncate(time.Second)), By: shortened(user), Commit: commit,
 	}
 	status.Sync = recorded
@@ -116,14 +117,14 @@ func RefusePinned(w *website.Website, commit string) error {
 
 // SyncOutcome reports whether the recorded request is completed, and why it failed. commit
 // is the commit of a client that may have joined it.
-func SyncOutcome(w *website.Website, request website.WebsiteSyncRecord, commit string) (completed bool, failure error) {
+func SyncOutcome(w *website.Website, request v1beta1.WebsiteSyncRecord, commit string) (completed bool, failure error) {
 	sync := w.Status.Sync
 	if sync == nil || !answered(sync, request.ID) {
 		return false, nil
 	}
 	completion := sync.LastCompleted
 	switch {
-	case completion.Result != website.SyncSucceeded:
+	case completion.Result != v1beta1.SyncSucceeded:
 		return true, unprocessable(w, completion.Reason, "", completion.Message)
 	case commit == "" || completion.Commit == commit || publishedSince(w.Status.History, commit, request.Time.Time):
 		return true, nil
@@ -136,8 +137,8 @@ func SyncOutcome(w *website.Website, request website.WebsiteSyncRecord, commit s
 
 // publishedSince reports whether the commit was published after the request, even if
 // another one was afterwards.
-func publishedSince(history []website.WebsiteRelease, commit string, requested time.Time) bool {
-	return slices.ContainsFunc(history, func(r website.WebsiteRelease) bool {
+func publishedSince(history []v1beta1.WebsiteRelease, commit string, requested time.Time) bool {
+	return slices.ContainsFunc(history, func(r v1beta1.WebsiteRelease) bool {
 		return r.Commit == commit && !r.PublishedTime.Time.Before(requested)
 	})
 }

@@ -9,18 +9,19 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestStatusUpdatesKeepTheRequest: clients cannot write the user and the time of a
 // sync request.
 func TestStatusUpdatesKeepTheRequest(t *testing.T) {
-	started := func(s *website.WebsiteSyncStatus) *website.WebsiteSyncStatus {
+	started := func(s *v1beta1.WebsiteSyncStatus) *v1beta1.WebsiteSyncStatus {
 		s.StartedID = 7
 		return s
 	}
-	forged := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 9, By: "admin",
+	forged := &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 9, By: "admin",
 		Commit: strings.Repeat("0f", 20)}, StartedID: 7}
-	tests := map[string]struct{ stored, sent, want *website.WebsiteSyncStatus }{
+	tests := map[string]struct{ stored, sent, want *v1beta1.WebsiteSyncStatus }{
 		"no request":      {sent: forged},
 		"another request": {stored: requested(), sent: forged, want: started(requested())},
 		"progress":        {stored: requested(), sent: started(requested()), want: started(requested())},
@@ -45,22 +46,22 @@ func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 // its own.
 func TestIDsOfRequestsNeverDecrease(t *testing.T) {
 	stored := requested()
-	stored.StartedID, stored.LastCompleted = 6, &website.WebsiteSyncCompletion{ID: 5, Time: metav1.Unix(2, 0),
-		Result: website.SyncSucceeded}
+	stored.StartedID, stored.LastCompleted = 6, &v1beta1.WebsiteSyncCompletion{ID: 5, Time: metav1.Unix(2, 0),
+		Result: v1beta1.SyncSucceeded}
 	tests := map[string]struct {
-		tweak func(*website.WebsiteSyncStatus)
+		tweak func(*v1beta1.WebsiteSyncStatus)
 		want  []string
 	}{
-		"as it was":            {tweak: func(*website.WebsiteSyncStatus) {}},
-		"the last one":         {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID, s.LastCompleted.ID = 7, 7 }},
-		"refused, not started": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 7 }},
-		"started before": {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID = 5 },
+		"as it was":            {tweak: func(*v1beta1.WebsiteSyncStatus) {}},
+		"the last one":         {tweak: func(s *v1beta1.WebsiteSyncStatus) { s.StartedID, s.LastCompleted.ID = 7, 7 }},
+		"refused, not started": {tweak: func(s *v1beta1.WebsiteSyncStatus) { s.LastCompleted.ID = 7 }},
+		"started before": {tweak: func(s *v1beta1.WebsiteSyncStatus) { s.StartedID = 5 },
 			want: []string{"status.sync.startedID: Invalid value: 5: may not decrease"}},
-		"completed before": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 4 },
+		"completed before": {tweak: func(s *v1beta1.WebsiteSyncStatus) { s.LastCompleted.ID = 4 },
 			want: []string{"status.sync.lastCompleted.id: Invalid value: 4: may not decrease"}},
-		"completed no more": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted = nil },
+		"completed no more": {tweak: func(s *v1beta1.WebsiteSyncStatus) { s.LastCompleted = nil },
 			want: []string{"status.sync.lastCompleted: Forbidden: may not be removed"}},
-		"an earlier request": {tweak: func(s *website.WebsiteSyncStatus) { s.LastRequest.ID = 1 }},
+		"an earlier request": {tweak: func(s *v1beta1.WebsiteSyncStatus) { s.LastRequest.ID = 1 }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

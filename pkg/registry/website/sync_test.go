@@ -15,23 +15,24 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 var commitA, commitB = strings.Repeat("0a", 20), strings.Repeat("0b", 20)
 
 // sync returns request 10 of second 10 for a commit, after these were started and completed.
-func sync(commit string, started, completed int64) *website.WebsiteSyncStatus {
-	s := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 10, Time: metav1.Unix(10, 0), By: "first",
+func sync(commit string, started, completed int64) *v1beta1.WebsiteSyncStatus {
+	s := &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 10, Time: metav1.Unix(10, 0), By: "first",
 		Commit: commit}, StartedID: started}
 	if completed != 0 {
-		s.LastCompleted = &website.WebsiteSyncCompletion{ID: completed, Result: website.SyncSucceeded}
+		s.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: completed, Result: v1beta1.SyncSucceeded}
 	}
 	return s
 }
 
 func TestRecordSync(t *testing.T) {
 	tests := map[string]struct {
-		stored *website.WebsiteSyncStatus
+		stored *v1beta1.WebsiteSyncStatus
 		commit string
 		// now defaults to 20.
 		now int64
@@ -55,10 +56,10 @@ func TestRecordSync(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			status := website.WebsiteStatus{Sync: test.stored.DeepCopy()}
+			status := v1beta1.WebsiteStatus{Sync: test.stored.DeepCopy()}
 			now := cmp.Or(test.now, 20)
 			RecordSync(&status, test.commit, "second", time.Unix(now, 123))
-			want := website.WebsiteSyncRecord{ID: test.wantID, Time: metav1.Unix(now, 0), By: "second", Commit: test.wantCommit}
+			want := v1beta1.WebsiteSyncRecord{ID: test.wantID, Time: metav1.Unix(now, 0), By: "second", Commit: test.wantCommit}
 			if test.wantID == 10 {
 				want.Time, want.By = metav1.Unix(10, 0), "first"
 			}
@@ -73,7 +74,7 @@ func TestRecordSync(t *testing.T) {
 		})
 	}
 	t.Run("long name", func(t *testing.T) {
-		var status website.WebsiteStatus
+		var status v1beta1.WebsiteStatus
 		RecordSync(&status, "", strings.Repeat("é", 2000), time.Unix(1, 0))
 		if status.Sync.LastRequest.By != strings.Repeat("é", 1024) {
 			t.Errorf("by has %d bytes, want 1024 characters", len(status.Sync.LastRequest.By))
@@ -83,41 +84,41 @@ func TestRecordSync(t *testing.T) {
 
 func TestSyncState(t *testing.T) {
 	failed := sync("", 10, 10)
-	failed.LastCompleted.Result = website.SyncFailed
-	tests := map[website.SyncState]*website.WebsiteSyncStatus{
-		website.SyncStateNone:      nil,
-		website.SyncStatePending:   sync("", 9, 9),
-		website.SyncStateRunning:   sync("", 10, 9),
-		website.SyncStateSucceeded: sync("", 10, 10),
-		website.SyncStateFailed:    failed,
+	failed.LastCompleted.Result = v1beta1.SyncFailed
+	tests := map[v1beta1.SyncState]*v1beta1.WebsiteSyncStatus{
+		v1beta1.SyncStateNone:      nil,
+		v1beta1.SyncStatePending:   sync("", 9, 9),
+		v1beta1.SyncStateRunning:   sync("", 10, 9),
+		v1beta1.SyncStateSucceeded: sync("", 10, 10),
+		v1beta1.SyncStateFailed:    failed,
 	}
 	for want, stored := range tests {
 		if got := SyncStateOf(stored, 10); got != want {
 			t.Errorf("state of %+v = %s, want %s", stored, got, want)
 		}
 	}
-	if got := SyncStateOf(sync("", 9, 9), 9); got != website.SyncStateSucceeded {
+	if got := SyncStateOf(sync("", 9, 9), 9); got != v1beta1.SyncStateSucceeded {
 		t.Errorf("state of an earlier request = %s", got)
 	}
-	if got := SyncStateOf(sync("", 10, 10), 11); got != website.SyncStatePending {
+	if got := SyncStateOf(sync("", 10, 10), 11); got != v1beta1.SyncStatePending {
 		t.Errorf("state of a request that was lost = %s, want one that is not completed", got)
 	}
 }
 
 func TestSyncOutcome(t *testing.T) {
-	completedWith := func(result website.SyncResult, commit string) *website.WebsiteSyncStatus {
+	completedWith := func(result v1beta1.SyncResult, commit string) *v1beta1.WebsiteSyncStatus {
 		s := sync("", 10, 10)
 		s.LastCompleted.Result, s.LastCompleted.Commit, s.LastCompleted.Reason, s.LastCompleted.Message = result, commit,
 			"RefNotFound", "no branch main"
 		return s
 	}
-	publishedAt := func(second int64) []website.WebsiteRelease {
-		return []website.WebsiteRelease{{Commit: commitB, PublishedTime: metav1.Unix(12, 0)},
+	publishedAt := func(second int64) []v1beta1.WebsiteRelease {
+		return []v1beta1.WebsiteRelease{{Commit: commitB, PublishedTime: metav1.Unix(12, 0)},
 			{Commit: commitA, PublishedTime: metav1.Unix(second, 0)}}
 	}
 	tests := map[string]struct {
-		sync      *website.WebsiteSyncStatus
-		history   []website.WebsiteRelease
+		sync      *v1beta1.WebsiteSyncStatus
+		history   []v1beta1.WebsiteRelease
 		requested int64
 		commit    string
 		completed bool
@@ -126,29 +127,29 @@ func TestSyncOutcome(t *testing.T) {
 		"none":              {requested: 10},
 		"pending":           {sync: sync("", 9, 9), requested: 10},
 		"running":           {sync: sync("", 10, 9), requested: 10},
-		"lost by a restore": {sync: completedWith(website.SyncSucceeded, commitB), requested: 11},
+		"lost by a restore": {sync: completedWith(v1beta1.SyncSucceeded, commitB), requested: 11},
 		"an earlier one":    {sync: sync("", 9, 9), requested: 8, completed: true},
-		"newest":            {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, completed: true},
-		"commit served": {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, commit: commitB,
+		"newest":            {sync: completedWith(v1beta1.SyncSucceeded, commitB), requested: 10, completed: true},
+		"commit served": {sync: completedWith(v1beta1.SyncSucceeded, commitB), requested: 10, commit: commitB,
 			completed: true},
-		"commit served in between": {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(9),
+		"commit served in between": {sync: completedWith(v1beta1.SyncSucceeded, commitB), history: publishedAt(9),
 			requested: 9, commit: commitA, completed: true},
-		"commit served long before": {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(8),
+		"commit served long before": {sync: completedWith(v1beta1.SyncSucceeded, commitB), history: publishedAt(8),
 			requested: 9, commit: commitA, completed: true, want: "CommitNotPublished all pods serve " + commitB},
-		"commit was left out": {sync: completedWith(website.SyncSucceeded, commitB), requested: 9, commit: commitA,
+		"commit was left out": {sync: completedWith(v1beta1.SyncSucceeded, commitB), requested: 9, commit: commitA,
 			completed: true, want: "CommitNotPublished all pods serve " + commitB},
-		"the controller knows best": {sync: func() *website.WebsiteSyncStatus {
+		"the controller knows best": {sync: func() *v1beta1.WebsiteSyncStatus {
 			s := sync(commitA, 10, 10)
 			s.LastCompleted.Commit = commitB
 			return s
 		}(), requested: 10, commit: commitA, completed: true},
-		"failed": {sync: completedWith(website.SyncFailed, ""), requested: 10, completed: true,
+		"failed": {sync: completedWith(v1beta1.SyncFailed, ""), requested: 10, completed: true,
 			want: "RefNotFound no branch main"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWebsite(func(w *website.Website) { w.Status.Sync, w.Status.History = test.sync, test.history })
-			completed, err := SyncOutcome(w, website.WebsiteSyncRecord{ID: test.requested, Time: metav1.Unix(test.requested, 0)},
+			completed, err := SyncOutcome(w, v1beta1.WebsiteSyncRecord{ID: test.requested, Time: metav1.Unix(test.requested, 0)},
 				test.commit)
 			if completed != test.completed || (err == nil) != (test.want == "") {
 				t.Fatalf("completed = %t (%v), want %t %q", completed, err, test.completed, test.want)
@@ -183,17 +184,17 @@ func TestSyncStrategyChangesTheRequestOnly(t *testing.T) {
 }
 
 func TestRollBack(t *testing.T) {
-	releases := func(commits ...string) []website.WebsiteRelease {
-		var history []website.WebsiteRelease
+	releases := func(commits ...string) []v1beta1.WebsiteRelease {
+		var history []v1beta1.WebsiteRelease
 		for _, commit := range commits {
-			history = append(history, website.WebsiteRelease{Commit: commit})
+			history = append(history, v1beta1.WebsiteRelease{Commit: commit})
 		}
 		return history
 	}
 	tests := map[string]struct {
 		served  string
 		unready bool
-		history []website.WebsiteRelease
+		history []v1beta1.WebsiteRelease
 		pin     string
 		commit  string
 		want    string
@@ -235,10 +236,10 @@ func TestRollBackOfASuspendedWebsite(t *testing.T) {
 	for _, commit := range []string{commitA, commitB, ""} {
 		w := newWebsite(func(w *website.Website) {
 			w.Spec.Suspend, w.Status.Commit, w.Status.ReadyReplicas = new(true), commitB, 1
-			w.Spec.Pin = &website.WebsitePin{Commit: commitB, Cause: website.PinCauseSuspend}
-			w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
+			w.Spec.Pin = &v1beta1.WebsitePin{Commit: commitB, Cause: v1beta1.PinCauseSuspend}
+			w.Status.History = []v1beta1.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
 		})
-		want := website.WebsitePin{Commit: cmp.Or(commit, commitA)}
+		want := v1beta1.WebsitePin{Commit: cmp.Or(commit, commitA)}
 		if err := RollBack(w, commit); err != nil || *w.Spec.Pin != want {
 			t.Errorf("rolled back to %q: pin = %+v (%v), want %+v", commit, *w.Spec.Pin, err, want)
 		}
@@ -306,9 +307,9 @@ website-controller Update status {"f:status":{"f:commit":{}}}`},
 }
 
 // pinTo returns a pin; nil without a commit.
-func pinTo(commit string) *website.WebsitePin {
+func pinTo(commit string) *v1beta1.WebsitePin {
 	if commit == "" {
 		return nil
 	}
-	return &website.WebsitePin{Commit: commit}
+	return &v1beta1.WebsitePin{Commit: commit}
 }

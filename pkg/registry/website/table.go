@@ -132,17 +132,17 @@ func metadataOf(w *website.Website) metav1.ObjectMeta {
 }
 
 // synced returns the time of the last successful sync, or the reason of a failed one.
-func (t TableConvertor) synced(status *website.WebsiteStatus) string {
+func (t TableConvertor) synced(status *v1beta1.WebsiteStatus) string {
 	var last time.Time
 	switch state := SyncStateOf(status.Sync, lastSyncID(status.Sync)); state {
-	case website.SyncStatePending, website.SyncStateRunning:
+	case v1beta1.SyncStatePending, v1beta1.SyncStateRunning:
 		return string(state)
-	case website.SyncStateFailed:
+	case v1beta1.SyncStateFailed:
 		// A later publication follows a later fetch.
 		if len(status.History) == 0 || !status.History[0].PublishedTime.After(status.Sync.LastCompleted.Time.Time) {
 			return string(state)
 		}
-	case website.SyncStateSucceeded:
+	case v1beta1.SyncStateSucceeded:
 		last = status.Sync.LastCompleted.Time.Time
 	}
 	if len(status.History) > 0 && status.History[0].PublishedTime.After(last) {
@@ -155,7 +155,7 @@ func (t TableConvertor) synced(status *website.WebsiteStatus) string {
 }
 
 // address returns the first URL or the node port.
-func address(status *website.WebsiteStatus) string {
+func address(status *v1beta1.WebsiteStatus) string {
 	switch {
 	case len(status.URLs) > 0:
 		return status.URLs[0]
@@ -166,7 +166,7 @@ func address(status *website.WebsiteStatus) string {
 }
 
 // rollout returns the progress of the rollout, or "" if it is unknown.
-func rollout(status *website.WebsiteStatus) string {
+func rollout(status *v1beta1.WebsiteStatus) string {
 	if progressing := meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteProgressing); progressing != nil {
 		return progressing.Reason
 	}
@@ -177,9 +177,9 @@ func rollout(status *website.WebsiteStatus) string {
 func short(commit string) string { return commit[:min(len(commit), 7)] }
 
 // reference returns the published reference without its common prefix.
-func reference(ref *website.GitReference) string {
+func reference(ref *v1beta1.GitReference) string {
 	if ref == nil {
-		ref = &website.GitReference{}
+		ref = &v1beta1.GitReference{}
 	}
 	return cmp.Or(ref.Branch, ref.Tag, short(ref.Commit), ref.Name, "HEAD")
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestTable(t *testing.T) {
@@ -25,7 +26,7 @@ func TestTable(t *testing.T) {
 		return []any{"kubia", ready, url, commit, "<none>", "<none>", age, "https://example.com/site.git", ref,
 			"kubia-website", "<none>"}
 	}
-	status := func(tweak func(*website.WebsiteStatus)) func(*website.Website) {
+	status := func(tweak func(*v1beta1.WebsiteStatus)) func(*website.Website) {
 		return func(w *website.Website) { tweak(&w.Status) }
 	}
 	commit := strings.Repeat("0123456789", 4)
@@ -36,7 +37,7 @@ func TestTable(t *testing.T) {
 	}{
 		"ready": {website: newWebsite(created(3 * time.Hour)), want: cells("2/2", "<none>", "<none>", "3h", "HEAD")},
 		"coming up": {
-			website: newWebsite(created(5*time.Second), status(func(s *website.WebsiteStatus) { s.AvailableReplicas = 0 })),
+			website: newWebsite(created(5*time.Second), status(func(s *v1beta1.WebsiteStatus) { s.AvailableReplicas = 0 })),
 			want:    cells("0/2", "<none>", "<none>", "5s", "HEAD"),
 		},
 		"taken down": {
@@ -50,33 +51,33 @@ func TestTable(t *testing.T) {
 		},
 		"not yet kept": {website: newWebsite(), want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
 		"on a node port": {
-			website: newWebsite(status(func(s *website.WebsiteStatus) { s.NodePort = 30080 })),
+			website: newWebsite(status(func(s *v1beta1.WebsiteStatus) { s.NodePort = 30080 })),
 			want:    cells("2/2", ":30080", "<none>", "<unknown>", "HEAD"),
 		},
 		"at its addresses": {
-			website: newWebsite(status(func(s *website.WebsiteStatus) {
+			website: newWebsite(status(func(s *v1beta1.WebsiteStatus) {
 				s.NodePort, s.URLs = 30080, []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080"}
 			})),
 			want: cells("2/2", "http://192.0.2.1:30080", "<none>", "<unknown>", "HEAD"),
 		},
-		"of one commit": {website: newWebsite(status(func(s *website.WebsiteStatus) { s.Commit = commit })),
+		"of one commit": {website: newWebsite(status(func(s *v1beta1.WebsiteStatus) { s.Commit = commit })),
 			want: cells("2/2", "<none>", "0123456", "<unknown>", "HEAD")},
 		"that is rolled out": {
-			website: newWebsite(status(func(s *website.WebsiteStatus) {
+			website: newWebsite(status(func(s *v1beta1.WebsiteStatus) {
 				s.Conditions = []metav1.Condition{{Type: "Ready", Reason: "Serving"},
 					{Type: "Progressing", Reason: "RolloutPending"}}
 			})),
 			want: append(cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")[:10], "RolloutPending"),
 		},
-		"of no choice": {website: newWebsite(ref(website.GitReference{})),
+		"of no choice": {website: newWebsite(ref(v1beta1.GitReference{})),
 			want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
-		"of a branch": {website: newWebsite(ref(website.GitReference{Branch: "live"})),
+		"of a branch": {website: newWebsite(ref(v1beta1.GitReference{Branch: "live"})),
 			want: cells("2/2", "<none>", "<none>", "<unknown>", "live")},
-		"of a tag": {website: newWebsite(ref(website.GitReference{Tag: "v1"})),
+		"of a tag": {website: newWebsite(ref(v1beta1.GitReference{Tag: "v1"})),
 			want: cells("2/2", "<none>", "<none>", "<unknown>", "v1")},
-		"of a commit": {website: newWebsite(ref(website.GitReference{Commit: commit})),
+		"of a commit": {website: newWebsite(ref(v1beta1.GitReference{Commit: commit})),
 			want: cells("2/2", "<none>", "<none>", "<unknown>", "0123456")},
-		"of a full name": {website: newWebsite(ref(website.GitReference{Name: "refs/pull/1/head"})),
+		"of a full name": {website: newWebsite(ref(v1beta1.GitReference{Name: "refs/pull/1/head"})),
 			want: cells("2/2", "<none>", "<none>", "<unknown>", "refs/pull/1/head")},
 	}
 	for name, test := range tests {
@@ -96,38 +97,38 @@ func TestTable(t *testing.T) {
 func TestSyncColumns(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	ago := func(age time.Duration) metav1.Time { return metav1.NewTime(now.Add(-age)) }
-	request := func(started, completed bool, result website.SyncResult) *website.WebsiteSyncStatus {
-		s := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1, Time: ago(time.Minute)}}
+	request := func(started, completed bool, result v1beta1.SyncResult) *v1beta1.WebsiteSyncStatus {
+		s := &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 1, Time: ago(time.Minute)}}
 		if started {
 			s.StartedID = 1
 		}
 		if completed {
-			s.LastCompleted = &website.WebsiteSyncCompletion{ID: 1, Time: ago(50 * time.Second), Result: result}
+			s.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: 1, Time: ago(50 * time.Second), Result: result}
 		}
 		return s
 	}
-	released := func(age time.Duration) []website.WebsiteRelease {
-		return []website.WebsiteRelease{{PublishedTime: metav1.NewTime(now.Add(-age))},
+	released := func(age time.Duration) []v1beta1.WebsiteRelease {
+		return []v1beta1.WebsiteRelease{{PublishedTime: metav1.NewTime(now.Add(-age))},
 			{PublishedTime: metav1.NewTime(now.Add(-24 * time.Hour))}}
 	}
 	tests := map[string]struct {
-		sync    *website.WebsiteSyncStatus
-		history []website.WebsiteRelease
+		sync    *v1beta1.WebsiteSyncStatus
+		history []v1beta1.WebsiteRelease
 		pin     string
 		want    []any
 	}{
 		"nothing":   {want: []any{"<none>", "<none>"}},
 		"published": {history: released(3 * time.Hour), want: []any{"3h", "<none>"}},
-		"nothing new to publish": {history: released(3 * time.Hour), sync: request(true, true, website.SyncSucceeded),
+		"nothing new to publish": {history: released(3 * time.Hour), sync: request(true, true, v1beta1.SyncSucceeded),
 			want: []any{"50s", "<none>"}},
-		"published since": {history: released(9 * time.Second), sync: request(true, true, website.SyncSucceeded),
+		"published since": {history: released(9 * time.Second), sync: request(true, true, v1beta1.SyncSucceeded),
 			want: []any{"9s", "<none>"}},
 		"pending": {history: released(time.Hour), sync: request(false, false, ""),
 			want: []any{"Pending", "<none>"}},
 		"running": {sync: request(true, false, ""), want: []any{"Running", "<none>"}},
-		"failed, published since": {history: released(0), sync: request(true, true, website.SyncFailed),
+		"failed, published since": {history: released(0), sync: request(true, true, v1beta1.SyncFailed),
 			want: []any{"0s", "<none>"}},
-		"failed": {history: released(time.Hour), sync: request(true, true, website.SyncFailed),
+		"failed": {history: released(time.Hour), sync: request(true, true, v1beta1.SyncFailed),
 			want: []any{"Failed", "<none>"}},
 		"pinned, published by it": {history: released(2 * time.Second), pin: strings.Repeat("0123456789", 4),
 			want: []any{"2s", "0123456"}},

@@ -43,7 +43,7 @@ func keepCarriedFields(ctx context.Context, updated, old *website.Website) {
 	spec, status := old.Spec.DeepCopy(), old.Status.DeepCopy()
 	spec.DeploymentName, spec.Replicas = updated.Spec.DeploymentName, updated.Spec.Replicas
 	if spec.Source.Git == nil {
-		spec.Source.Git = &website.GitSource{}
+		spec.Source.Git = &v1beta1.GitSource{}
 	}
 	spec.Source.Git.Repository = gitOf(&updated.Spec).Repository
 	status.AvailableReplicas = updated.Status.AvailableReplicas
@@ -115,16 +115,11 @@ func validateAnnotation(ctx context.Context, w *website.Website) field.ErrorList
 
 // annotationWarnings warns of an annotation that changes stored fields, because a
 // user of v1alpha1 may have exported it long ago.
-func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []string {
+func annotationWarnings(ctx context.Context, spec, old *v1beta1.WebsiteSpec) []string {
 	if !isV1alpha1(ctx) {
 		return nil
 	}
-	var now, before v1beta1.WebsiteSpec
-	if v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(spec, &now, nil) != nil ||
-		v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(old, &before, nil) != nil {
-		return nil
-	}
-	changed := changedCarriedFields(reflect.ValueOf(now), reflect.ValueOf(before), "spec")
+	changed := changedCarriedFields(reflect.ValueOf(*spec), reflect.ValueOf(*old), "spec")
 	if len(changed) == 0 {
 		return nil
 	}

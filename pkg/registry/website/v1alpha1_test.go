@@ -14,12 +14,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // withBetaFields sets fields that v1alpha1 lacks, and their managers.
 func withBetaFields(w *website.Website) {
 	w.Spec.Source.Path = "public"
-	w.Spec.Service.Type = website.ServiceTypeClusterIP
+	w.Spec.Service.Type = v1beta1.ServiceTypeClusterIP
 	w.Status.Commit = strings.Repeat("a", 40)
 	w.ManagedFields = []metav1.ManagedFieldsEntry{
 		managedBy("team", `{"f:spec":{"f:replicas":{},"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},`+
@@ -55,7 +56,7 @@ func TestUpdateInV1alpha1(t *testing.T) {
 		"annotation that suspends": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = new(true) },
 			want: func(w *website.Website) {
 				w.Spec.Suspend = new(true)
-				w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40), Cause: website.PinCauseSuspend}
+				w.Spec.Pin = &v1beta1.WebsitePin{Commit: strings.Repeat("a", 40), Cause: v1beta1.PinCauseSuspend}
 			}},
 		"a request in v1beta1 resets": {version: "v1beta1", sent: scaled, want: scaled},
 	}
@@ -97,7 +98,7 @@ func TestManagersOfKeptFields(t *testing.T) {
 }
 
 func TestStatusUpdateInV1alpha1KeepsTheRest(t *testing.T) {
-	updated := newWebsite(func(w *website.Website) { w.Status = website.WebsiteStatus{AvailableReplicas: 1} })
+	updated := newWebsite(func(w *website.Website) { w.Status = v1beta1.WebsiteStatus{AvailableReplicas: 1} })
 	NewStatusStrategy(newStrategy(t)).PrepareForUpdate(requestContext("v1alpha1", ""), updated, newWebsite(withBetaFields))
 	if updated.Status.AvailableReplicas != 1 || updated.Status.Commit == "" {
 		t.Errorf("status = %+v, want 1 available replica and the stored commit", updated.Status)
@@ -127,7 +128,7 @@ func TestUnreadableAnnotationIsInvalid(t *testing.T) {
 	want := `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Invalid value: must be the ` +
 		`fields of v1beta1 as JSON; ` +
 		`remove the annotation to keep the stored fields: json: cannot unmarshal string into Go struct field ` +
-		`carriedSpec.spec.suspend of type bool`
+		`WebsiteSpec.spec.suspend of type bool`
 	for name, write := range writesInV1alpha1(t) {
 		t.Run(name, func(t *testing.T) {
 			err := write(requestContext("v1alpha1", ""), damaged.DeepCopy())
@@ -230,7 +231,7 @@ func TestChangedCarriedFields(t *testing.T) {
 		w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "other", ptr.To[int32](5), ptr.To(false)
 		w.Spec.Source.Path = "docs"
 		w.Spec.Source.Git.Repository, w.Spec.Source.Git.CARef = "https://example.com/other.git",
-			&website.CAReference{SecretName: "ca", Key: "k"}
+			&v1beta1.CAReference{SecretName: "ca", Key: "k"}
 	})
 	for name, test := range map[string]struct {
 		old  *website.Website

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // requestContext is the context of a request to a version of websites.
@@ -67,12 +68,12 @@ var specCases = map[string]specCase{
 	"pinned":        {tweak: func(w *website.Website) { w.Spec.Pin = pinTo(strings.Repeat("0a", 20)) }},
 	"pinned by suspending": {tweak: func(w *website.Website) {
 		w.Spec.Suspend, w.Spec.Pin = new(true),
-			&website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: website.PinCauseSuspend}
+			&v1beta1.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: v1beta1.PinCauseSuspend}
 	}},
 	"pinned by another": {tweak: func(w *website.Website) {
-		w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: "User"}
+		w.Spec.Pin = &v1beta1.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: "User"}
 	}, want: []string{`spec.pin.cause: Unsupported value: "User": supported values: "Suspend"`}},
-	"pinned to nothing": {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{} },
+	"pinned to nothing": {tweak: func(w *website.Website) { w.Spec.Pin = &v1beta1.WebsitePin{} },
 		want: []string{"spec.pin.commit: Required value"}},
 	"pinned to a branch": {
 		tweak: func(w *website.Website) { w.Spec.Pin = pinTo("main") }, want: []string{`spec.pin.commit: Invalid value: ` +

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // WarningsOnCreate returns warnings of valid but unwise values.
@@ -47,7 +48,7 @@ func finalizerWarnings(finalizers, former []string) []string {
 	return found
 }
 
-func warnings(version string, spec *website.WebsiteSpec) []string {
+func warnings(version string, spec *v1beta1.WebsiteSpec) []string {
 	repository := fieldInVersion(version, repositoryPath)
 	var warnings []string
 	if strings.HasPrefix(gitOf(spec).Repository, "http://") {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -36,7 +35,7 @@ func Funcs(serializer.CodecFactory) []any {
 	}
 }
 
-func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
+func fillSpec(spec *v1beta1.WebsiteSpec, c randfill.Continue) {
 	c.Fill(&spec.Serving)
 	c.Fill(&spec.Resources)
 	c.Fill(&spec.Storage)
@@ -47,35 +46,35 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.Suspend = pick(c, nil, new(false), new(true))
 	spec.Pin = nil
 	if c.Bool() {
-		spec.Pin = &website.WebsitePin{Commit: commit(c), Cause: pick(c, "", website.PinCauseSuspend)}
+		spec.Pin = &v1beta1.WebsitePin{Commit: commit(c), Cause: pick(c, "", v1beta1.PinCauseSuspend)}
 	}
-	git := &website.GitSource{
+	git := &v1beta1.GitSource{
 		Repository: pick(c, "https://example.com/", "ssh://git@example.com/", "git@example.com:") + word(c) + ".git",
 		Ref:        reference(c),
-		Submodules: pick(c, website.SubmodulesNone, website.SubmodulesShallow, website.SubmodulesRecursive),
+		Submodules: pick(c, v1beta1.SubmodulesNone, v1beta1.SubmodulesShallow, v1beta1.SubmodulesRecursive),
 
-		CredentialScope: pick(c, website.CredentialScopeRepository, website.CredentialScopeHost),
+		CredentialScope: pick(c, v1beta1.CredentialScopeRepository, v1beta1.CredentialScopeHost),
 	}
 	if c.Bool() {
-		git.SecretRef = &website.SecretReference{Name: word(c)}
+		git.SecretRef = &v1beta1.SecretReference{Name: word(c)}
 	}
 	switch c.Intn(3) {
 	case 0:
-		git.CARef = &website.CAReference{ConfigMapName: word(c), Key: word(c)}
+		git.CARef = &v1beta1.CAReference{ConfigMapName: word(c), Key: word(c)}
 	case 1:
-		git.CARef = &website.CAReference{SecretName: word(c), Key: word(c)}
+		git.CARef = &v1beta1.CAReference{SecretName: word(c), Key: word(c)}
 	}
-	spec.Source = website.WebsiteSource{Git: git, Path: pick(c, "", word(c), word(c)+"/"+word(c), word(c)+" é/日本")}
-	spec.Polling = website.WebsitePolling{
-		Mode:          pick(c, website.PollingModePeriodic, website.PollingModeNever),
+	spec.Source = v1beta1.WebsiteSource{Git: git, Path: pick(c, "", word(c), word(c)+"/"+word(c), word(c)+" é/日本")}
+	spec.Polling = v1beta1.WebsitePolling{
+		Mode:          pick(c, v1beta1.PollingModePeriodic, v1beta1.PollingModeNever),
 		PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591),
 	}
-	spec.Service = website.WebsiteService{Type: pick(c, website.ServiceTypeNodePort, website.ServiceTypeClusterIP,
-		website.ServiceTypeLoadBalancer)}
-	if spec.Service.Type != website.ServiceTypeClusterIP && c.Bool() {
+	spec.Service = v1beta1.WebsiteService{Type: pick(c, v1beta1.ServiceTypeNodePort, v1beta1.ServiceTypeClusterIP,
+		v1beta1.ServiceTypeLoadBalancer)}
+	if spec.Service.Type != v1beta1.ServiceTypeClusterIP && c.Bool() {
 		spec.Service.NodePort = 1 + c.Int31n(65535)
 	}
-	if spec.Service.Type == website.ServiceTypeLoadBalancer && c.Bool() {
+	if spec.Service.Type == v1beta1.ServiceTypeLoadBalancer && c.Bool() {
 		spec.Service.LoadBalancerClass = "example.com/" + word(c)
 		spec.Service.Annotations = map[string]string{"example.com/" + word(c): word(c)}
 	}
@@ -83,16 +82,16 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	fillAccess(spec, c)
 }
 
-func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
-	users := func() website.WebsiteAccess {
+func fillAccess(spec *v1beta1.WebsiteSpec, c randfill.Continue) {
+	users := func() v1beta1.WebsiteAccess {
 		if c.Bool() {
-			return website.WebsiteAccess{}
+			return v1beta1.WebsiteAccess{}
 		}
-		return website.WebsiteAccess{BasicAuth: &website.BasicAuth{SecretRef: website.SecretReference{Name: word(c)}}}
+		return v1beta1.WebsiteAccess{BasicAuth: &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: word(c)}}}
 	}
 	spec.Access, spec.Previews = users(), nil
 	if c.Bool() {
-		spec.Previews = &website.WebsitePreviews{
+		spec.Previews = &v1beta1.WebsitePreviews{
 			Branches: []string{word(c), word(c) + "/ä-*"}, MaxCount: 1 + c.Int31n(50),
 			Domain: pick(c, "", word(c)+".example.com"), Access: users(),
 		}
@@ -102,32 +101,32 @@ func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
 	}
 }
 
-func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
-	spec.Hosts, spec.Routing, spec.TLS = nil, website.WebsiteRouting{}, nil
+func fillHosts(spec *v1beta1.WebsiteSpec, c randfill.Continue) {
+	spec.Hosts, spec.Routing, spec.TLS = nil, v1beta1.WebsiteRouting{}, nil
 	for i := range c.Intn(4) {
 		spec.Hosts = append(
-			spec.Hosts, website.WebsiteHost{Name: pick(c, "", "*.") + fmt.Sprintf("%s%d.example.com", word(c), i),
-				Role: website.HostRoleAlias},
+			spec.Hosts, v1beta1.WebsiteHost{Name: pick(c, "", "*.") + fmt.Sprintf("%s%d.example.com", word(c), i),
+				Role: v1beta1.HostRoleAlias},
 		)
 	}
 	if len(spec.Hosts) == 0 {
 		return
 	}
 	if canonical := &spec.Hosts[0]; !strings.HasPrefix(canonical.Name, "*.") && c.Bool() {
-		canonical.Role = website.HostRoleCanonical
+		canonical.Role = v1beta1.HostRoleCanonical
 		for i := range spec.Hosts[1:] {
-			spec.Hosts[i+1].Role = pick(c, website.HostRoleAlias, website.HostRoleRedirect)
+			spec.Hosts[i+1].Role = pick(c, v1beta1.HostRoleAlias, v1beta1.HostRoleRedirect)
 		}
 	}
 	switch c.Intn(4) {
 	case 0:
-		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: word(c)}}
+		spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: word(c)}}
 	case 1:
-		issuer := &website.IssuerReference{Group: word(c) + ".example.com",
+		issuer := &v1beta1.IssuerReference{Group: word(c) + ".example.com",
 			Kind: pick(c, "Issuer", "ClusterIssuer", word(c)), Name: word(c)}
-		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeIssuer, IssuerRef: issuer}
+		spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer, IssuerRef: issuer}
 	case 2:
-		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeListener}
+		spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeListener}
 	}
 	if spec.TLS != nil {
 		spec.TLS.Redirect = new(c.Bool())
@@ -135,8 +134,8 @@ func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
 	switch c.Intn(3) {
 	case 0:
 		for range 1 + c.Intn(3) {
-			parent := website.ParentReference{Namespace: pick(c, "", word(c)), Name: word(c)}
-			if spec.TLS == nil || spec.TLS.Mode == website.TLSModeListener {
+			parent := v1beta1.ParentReference{Namespace: pick(c, "", word(c)), Name: word(c)}
+			if spec.TLS == nil || spec.TLS.Mode == v1beta1.TLSModeListener {
 				parent.SectionName = pick(c, "", word(c))
 			}
 			spec.Routing.ParentRefs = append(spec.Routing.ParentRefs, parent)
@@ -146,31 +145,31 @@ func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
 	}
 }
 
-func reference(c randfill.Continue) *website.GitReference {
+func reference(c randfill.Continue) *v1beta1.GitReference {
 	switch c.Intn(6) {
 	case 0:
-		return &website.GitReference{Branch: word(c) + "/" + pick(c, word(c), "ä-日本")}
+		return &v1beta1.GitReference{Branch: word(c) + "/" + pick(c, word(c), "ä-日本")}
 	case 1:
-		return &website.GitReference{Tag: "v" + word(c)}
+		return &v1beta1.GitReference{Tag: "v" + word(c)}
 	case 2:
-		return &website.GitReference{Commit: commit(c)}
+		return &v1beta1.GitReference{Commit: commit(c)}
 	case 3:
-		return &website.GitReference{Name: "refs/pull/" + word(c) + "/head"}
+		return &v1beta1.GitReference{Name: "refs/pull/" + word(c) + "/head"}
 	case 4:
-		return &website.GitReference{}
+		return &v1beta1.GitReference{}
 	}
 	return nil
 }
 
-func fillServing(serving *website.WebsiteServing, c randfill.Continue) {
-	*serving = website.WebsiteServing{
+func fillServing(serving *v1beta1.WebsiteServing, c randfill.Continue) {
+	*serving = v1beta1.WebsiteServing{
 		Index:        word(c) + ".html",
 		NotFoundPath: "/" + word(c) + ".html",
-		Fallback:     pick(c, website.FallbackNone, website.FallbackSPA),
-		Charset:      pick(c, "UTF-8", "windows-1252", website.CharsetNone),
+		Fallback:     pick(c, v1beta1.FallbackNone, v1beta1.FallbackSPA),
+		Charset:      pick(c, "UTF-8", "windows-1252", v1beta1.CharsetNone),
 	}
 	for i := range c.Intn(4) {
-		contentType := website.ContentType{Type: word(c) + "/" + word(c) + pick(c, "", "; charset=utf-8")}
+		contentType := v1beta1.ContentType{Type: word(c) + "/" + word(c) + pick(c, "", "; charset=utf-8")}
 		if c.Bool() {
 			contentType.Path = fmt.Sprintf("/%d/%s", i, word(c)) + pick(c, "", "/*")
 		} else {
@@ -179,20 +178,20 @@ func fillServing(serving *website.WebsiteServing, c randfill.Continue) {
 		serving.Types = append(serving.Types, contentType)
 	}
 	for i := range c.Intn(4) {
-		serving.Redirects = append(serving.Redirects, website.Redirect{
+		serving.Redirects = append(serving.Redirects, v1beta1.Redirect{
 			From:       fmt.Sprintf("/%d/%s", i, word(c)),
 			To:         pick(c, "/", "https://example.com/") + word(c),
 			StatusCode: pick[int32](c, 301, 302, 303, 307, 308),
 		})
 	}
 	for i := range c.Intn(4) {
-		serving.Headers = append(serving.Headers, website.ResponseHeader{
+		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{
 			Path: "/" + word(c), Name: fmt.Sprintf("X-%d-%s", i, word(c)), Value: `"` + word(c) + `"; ` + word(c),
 		})
 	}
 }
 
-func fillResources(resources *website.WebsiteResources, c randfill.Continue) {
+func fillResources(resources *v1beta1.WebsiteResources, c randfill.Continue) {
 	for _, requirements := range []*corev1.ResourceRequirements{&resources.Server, &resources.Sync} {
 		*requirements = corev1.ResourceRequirements{}
 		if c.Bool() {
@@ -203,15 +202,15 @@ func fillResources(resources *website.WebsiteResources, c randfill.Continue) {
 	}
 }
 
-func fillStorage(storage *website.WebsiteStorage, c randfill.Continue) {
-	*storage = website.WebsiteStorage{}
+func fillStorage(storage *v1beta1.WebsiteStorage, c randfill.Continue) {
+	*storage = v1beta1.WebsiteStorage{}
 	if c.Bool() {
 		storage.SizeLimit = resource.NewQuantity(64<<20+c.Int63n(1<<40), resource.BinarySI)
 	}
 }
 
-func fillScheduling(scheduling *website.WebsiteScheduling, c randfill.Continue) {
-	*scheduling = website.WebsiteScheduling{}
+func fillScheduling(scheduling *v1beta1.WebsiteScheduling, c randfill.Continue) {
+	*scheduling = v1beta1.WebsiteScheduling{}
 	if c.Bool() {
 		scheduling.NodeSelector = map[string]string{"example.com/" + word(c): word(c)}
 	}
@@ -225,7 +224,7 @@ func fillScheduling(scheduling *website.WebsiteScheduling, c randfill.Continue) 
 	}
 }
 
-func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
+func fillStatus(status *v1beta1.WebsiteStatus, c randfill.Continue) {
 	c.FillNoCustom(status)
 	for _, replicas := range []*int32{&status.Replicas, &status.UpdatedReplicas, &status.ReadyReplicas,
 		&status.AvailableReplicas} {
@@ -240,7 +239,7 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	}
 	status.Hosts = nil
 	for i := range c.Intn(3) {
-		host := website.WebsiteHostStatus{Name: fmt.Sprintf("%s%d.example.com", word(c), i)}
+		host := v1beta1.WebsiteHostStatus{Name: fmt.Sprintf("%s%d.example.com", word(c), i)}
 		if c.Bool() {
 			host.Conditions = []metav1.Condition{{
 				Type: v1beta1.HostRouted, Status: pick(c, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown),
@@ -255,7 +254,7 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	}
 	status.Previews = nil
 	for i := range c.Intn(3) {
-		status.Previews = append(status.Previews, website.WebsitePreviewStatus{
+		status.Previews = append(status.Previews, v1beta1.WebsitePreviewStatus{
 			Branch: fmt.Sprintf("%s%d", pick(c, word(c), "日本"), i), WebsiteName: pick(c, "", word(c)),
 			Commit:         strings.Repeat("a", 40),
 			LastCommitTime: seconds(c),
@@ -267,10 +266,10 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	}
 	status.History = nil
 	for range c.Intn(3) {
-		release := website.WebsiteRelease{
+		release := v1beta1.WebsiteRelease{
 			Commit: commit(c), Subject: word(c), Author: word(c), PublishedTime: seconds(c),
-			Cause: pick(c, website.ReleaseCausePoll, website.ReleaseCauseSync, website.ReleaseCauseSpec,
-				website.ReleaseCauseRollback),
+			Cause: pick(c, v1beta1.ReleaseCausePoll, v1beta1.ReleaseCauseSync, v1beta1.ReleaseCauseSpec,
+				v1beta1.ReleaseCauseRollback),
 		}
 		if c.Bool() {
 			release.ObservedTime = new(release.PublishedTime)
@@ -279,15 +278,15 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	}
 }
 
-func syncStatus(c randfill.Continue) *website.WebsiteSyncStatus {
-	sync := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1 + c.Int63n(1000), Time: seconds(c),
+func syncStatus(c randfill.Continue) *v1beta1.WebsiteSyncStatus {
+	sync := &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 1 + c.Int63n(1000), Time: seconds(c),
 		By: word(c), Commit: pick(c, "", commit(c))}}
 	if c.Bool() {
 		sync.StartedID = sync.LastRequest.ID
 	}
 	if c.Bool() {
-		sync.LastCompleted = &website.WebsiteSyncCompletion{
-			ID: sync.LastRequest.ID, Time: seconds(c), Result: pick(c, website.SyncSucceeded, website.SyncFailed),
+		sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{
+			ID: sync.LastRequest.ID, Time: seconds(c), Result: pick(c, v1beta1.SyncSucceeded, v1beta1.SyncFailed),
 			Reason: word(c), Message: word(c), Commit: pick(c, "", commit(c)),
 		}
 	}

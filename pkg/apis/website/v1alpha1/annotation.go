@@ -30,46 +30,11 @@ import (
 // v1beta1 that v1alpha1 lacks. Members with default values are left out.
 // +k8s:openapi-gen=false
 type carried struct {
-	Spec   *carriedSpec           `json:"spec,omitempty"`
+	Spec   *v1beta1.WebsiteSpec   `json:"spec,omitempty"`
 	Status *v1beta1.WebsiteStatus `json:"status,omitempty"`
 	// Ignored has the ignored members with the reasons. It is internal: it keeps
 	// them known when the object of a request is converted back and forth.
 	Ignored []string `json:"ignored,omitempty"`
-}
-
-// +k8s:openapi-gen=false
-type carriedSpec struct {
-	Suspend    *bool                      `json:"suspend,omitempty"`
-	Source     *carriedSource             `json:"source,omitempty"`
-	Polling    *v1beta1.WebsitePolling    `json:"polling,omitempty"`
-	Serving    *v1beta1.WebsiteServing    `json:"serving,omitempty"`
-	Service    *v1beta1.WebsiteService    `json:"service,omitempty"`
-	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
-	Storage    *v1beta1.WebsiteStorage    `json:"storage,omitempty"`
-	Scheduling *v1beta1.WebsiteScheduling `json:"scheduling,omitempty"`
-	Pin        *v1beta1.WebsitePin        `json:"pin,omitempty"`
-	Hosts      []v1beta1.WebsiteHost      `json:"hosts,omitempty"`
-	Routing    *v1beta1.WebsiteRouting    `json:"routing,omitempty"`
-	TLS        *v1beta1.WebsiteTLS        `json:"tls,omitempty"`
-	Access     *v1beta1.WebsiteAccess     `json:"access,omitempty"`
-	Previews   *v1beta1.WebsitePreviews   `json:"previews,omitempty"`
-}
-
-// carriedSource is v1beta1.WebsiteSource without the repository, a field of
-// v1alpha1.
-// +k8s:openapi-gen=false
-type carriedSource struct {
-	Git  *carriedGit `json:"git,omitempty"`
-	Path string      `json:"path,omitempty"`
-}
-
-// +k8s:openapi-gen=false
-type carriedGit struct {
-	Ref             *v1beta1.GitReference    `json:"ref,omitempty"`
-	Submodules      v1beta1.SubmodulePolicy  `json:"submodules,omitempty"`
-	SecretRef       *v1beta1.SecretReference `json:"secretRef,omitempty"`
-	CredentialScope v1beta1.CredentialScope  `json:"credentialScope,omitempty"`
-	CARef           *v1beta1.CAReference     `json:"caRef,omitempty"`
 }
 
 // defaultServiceType is the default of v1alpha1: the Service of the original controller had a node port. It is no
@@ -93,15 +58,6 @@ func leaveOut[T comparable](member *T, byDefault T) {
 	}
 }
 
-// unlessZero is unlessEmpty for types without slices and maps, without reflection: it runs for
-// each object of a list.
-func unlessZero[T comparable](value *T) *T {
-	if *value == *new(T) {
-		return nil
-	}
-	return value
-}
-
 // unlessEmpty returns value, or nil if no member of it is set. Most values are zero, which is cheaper to detect than
 // empty maps and slices.
 func unlessEmpty[T any](value *T) *T {
@@ -114,50 +70,26 @@ func unlessEmpty[T any](value *T) *T {
 // encodeAnnotation returns the annotation's value for a Website; empty if all
 // fields that v1alpha1 lacks have their defaults and nothing was ignored.
 func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, ignored []string) (string, error) {
-	byDefault := defaultSpec()
-	var git carriedGit
-	if of := spec.Source.Git; of != nil {
-		git = carriedGit{
-			Ref: of.Ref, Submodules: of.Submodules,
-			SecretRef: of.SecretRef, CredentialScope: of.CredentialScope, CARef: of.CARef,
-		}
-	}
+	byDefault, beyond := defaultSpec(), *spec
+	beyond.DeploymentName, beyond.Replicas = "", nil
+	git := ptr.Deref(spec.Source.Git, v1beta1.GitSource{})
+	git.Repository = ""
 	leaveOut(&git.Submodules, byDefault.Source.Git.Submodules)
 	leaveOut(&git.CredentialScope, byDefault.Source.Git.CredentialScope)
-	source := carriedSource{Git: unlessZero(&git), Path: spec.Source.Path}
-	polling, serving, service := spec.Polling, spec.Serving, spec.Service
-	leaveOut(&polling.Mode, byDefault.Polling.Mode)
-	leaveOut(&polling.PeriodSeconds, byDefault.Polling.PeriodSeconds)
-	leaveOut(&polling.TimeoutSeconds, byDefault.Polling.TimeoutSeconds)
-	leaveOut(&serving.Index, byDefault.Serving.Index)
-	leaveOut(&serving.NotFoundPath, byDefault.Serving.NotFoundPath)
-	leaveOut(&serving.Fallback, byDefault.Serving.Fallback)
-	leaveOut(&serving.Charset, byDefault.Serving.Charset)
-	leaveOut(&service.Type, byDefault.Service.Type)
-	beyondSpec := &carriedSpec{
-		Suspend:    spec.Suspend,
-		Source:     unlessZero(&source),
-		Polling:    unlessZero(&polling),
-		Serving:    unlessEmpty(&serving),
-		Service:    unlessEmpty(&service),
-		Resources:  unlessEmpty(&spec.Resources),
-		Storage:    unlessEmpty(&spec.Storage),
-		Scheduling: unlessEmpty(&spec.Scheduling),
-		Pin:        spec.Pin,
-		Routing:    unlessEmpty(&spec.Routing),
-		TLS:        spec.TLS,
-		Access:     unlessZero(&spec.Access),
-		Previews:   spec.Previews,
+	if beyond.Source.Git = &git; git == (v1beta1.GitSource{}) {
+		beyond.Source.Git = nil
 	}
-	if len(spec.Hosts) > 0 {
-		beyondSpec.Hosts = spec.Hosts
-	}
+	leaveOut(&beyond.Polling.Mode, byDefault.Polling.Mode)
+	leaveOut(&beyond.Polling.PeriodSeconds, byDefault.Polling.PeriodSeconds)
+	leaveOut(&beyond.Polling.TimeoutSeconds, byDefault.Polling.TimeoutSeconds)
+	leaveOut(&beyond.Serving.Index, byDefault.Serving.Index)
+	leaveOut(&beyond.Serving.NotFoundPath, byDefault.Serving.NotFoundPath)
+	leaveOut(&beyond.Serving.Fallback, byDefault.Serving.Fallback)
+	leaveOut(&beyond.Serving.Charset, byDefault.Serving.Charset)
+	leaveOut(&beyond.Service.Type, byDefault.Service.Type)
 	beyondStatus := *status
 	beyondStatus.AvailableReplicas = 0
-	c := carried{Status: unlessEmpty(&beyondStatus), Ignored: ignored}
-	if !reflect.ValueOf(beyondSpec).Elem().IsZero() {
-		c.Spec = beyondSpec
-	}
+	c := carried{Spec: unlessEmpty(&beyond), Status: unlessEmpty(&beyondStatus), Ignored: ignored}
 	if c.Spec == nil && c.Status == nil && len(ignored) == 0 {
 		return "", nil
 	}
@@ -193,11 +125,7 @@ func unpackAnnotation(value string, spec *v1beta1.WebsiteSpec, status *v1beta1.W
 // CarriesFields reports whether a Website of the internal version has values other
 // than the defaults in fields that v1alpha1 lacks.
 func CarriesFields(w *website.Website) (bool, error) {
-	var beta v1beta1.Website
-	if err := v1beta1.Convert_website_Website_To_v1beta1_Website(w, &beta, nil); err != nil {
-		return false, err
-	}
-	carried, err := encodeAnnotation(&beta.Spec, &beta.Status, nil)
+	carried, err := encodeAnnotation(&w.Spec, &w.Status, nil)
 	return carried != "", err
 }
 
@@ -241,35 +169,11 @@ func decodeAnnotation(
 		status.AvailableReplicas = available
 	}
 
-	beyond := c.Spec
-	if beyond == nil {
-		beyond = &carriedSpec{}
-	}
-	source := ptr.Deref(beyond.Source, carriedSource{})
-	git := ptr.Deref(source.Git, carriedGit{})
-	filled := v1beta1.Website{Spec: v1beta1.WebsiteSpec{
-		Suspend: beyond.Suspend,
-		Source: v1beta1.WebsiteSource{
-			Git: &v1beta1.GitSource{
-				Repository: ptr.Deref(spec.Source.Git, v1beta1.GitSource{}).Repository,
-				Ref:        git.Ref, Submodules: git.Submodules,
-				SecretRef: git.SecretRef, CredentialScope: git.CredentialScope, CARef: git.CARef,
-			},
-			Path: source.Path,
-		},
-		Polling:    ptr.Deref(beyond.Polling, v1beta1.WebsitePolling{}),
-		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),
-		Service:    ptr.Deref(beyond.Service, v1beta1.WebsiteService{}),
-		Resources:  ptr.Deref(beyond.Resources, v1beta1.WebsiteResources{}),
-		Storage:    ptr.Deref(beyond.Storage, v1beta1.WebsiteStorage{}),
-		Scheduling: ptr.Deref(beyond.Scheduling, v1beta1.WebsiteScheduling{}),
-		Pin:        beyond.Pin,
-		Hosts:      beyond.Hosts,
-		Routing:    ptr.Deref(beyond.Routing, v1beta1.WebsiteRouting{}),
-		TLS:        beyond.TLS,
-		Access:     ptr.Deref(beyond.Access, v1beta1.WebsiteAccess{}),
-		Previews:   beyond.Previews,
-	}}
+	filled := v1beta1.Website{Spec: ptr.Deref(c.Spec, v1beta1.WebsiteSpec{})}
+	ignored = append(ignored, misplaced(&filled.Spec)...)
+	git := ptr.Deref(filled.Spec.Source.Git, v1beta1.GitSource{})
+	git.Repository = ptr.Deref(spec.Source.Git, v1beta1.GitSource{}).Repository
+	filled.Spec.Source.Git = &git
 	if filled.Spec.Service.Type == "" {
 		filled.Spec.Service.Type = defaultServiceType
 	}
@@ -279,6 +183,20 @@ func decodeAnnotation(
 	filled.Spec.DeploymentName, filled.Spec.Replicas = spec.DeploymentName, spec.Replicas
 	*spec = filled.Spec
 	return ignored, nil
+}
+
+// misplaced returns the members that are fields of v1alpha1, which are ignored like unknown ones.
+func misplaced(spec *v1beta1.WebsiteSpec) (ignored []string) {
+	if spec.DeploymentName != "" {
+		ignored = append(ignored, `unknown field "spec.deploymentName"`)
+	}
+	if spec.Replicas != nil {
+		ignored = append(ignored, `unknown field "spec.replicas"`)
+	}
+	if spec.Source.Git != nil && spec.Source.Git.Repository != "" {
+		ignored = append(ignored, `unknown field "spec.source.git.repository"`)
+	}
+	return ignored
 }
 
 // withCarriedFields returns annotations with value, or without the annotation if

@@ -31,21 +31,8 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 	if err := autoConvert_v1alpha1_Website_To_website_Website(in, out, s); err != nil {
 		return err
 	}
-	var beta v1beta1.Website
-	if err := v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(&out.Spec, &beta.Spec, s); err != nil {
-		return err
-	}
-	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&out.Status, &beta.Status, s); err != nil {
-		return err
-	}
-	annotation, err := unpackAnnotation(in.Annotations[website.AnnotationCarriedFields], &beta.Spec, &beta.Status)
+	annotation, err := unpackAnnotation(in.Annotations[website.AnnotationCarriedFields], &out.Spec, &out.Status)
 	if err != nil {
-		return err
-	}
-	if err := v1beta1.Convert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(&beta.Spec, &out.Spec, s); err != nil {
-		return err
-	}
-	if err := v1beta1.Convert_v1beta1_WebsiteStatus_To_website_WebsiteStatus(&beta.Status, &out.Status, s); err != nil {
 		return err
 	}
 	out.Annotations = withCarriedFields(in.Annotations, annotation)
@@ -60,21 +47,15 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 	if err := autoConvert_website_Website_To_v1alpha1_Website(in, out, s); err != nil {
 		return err
 	}
-	var beta v1beta1.Website
-	if err := v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(&in.Spec, &beta.Spec, s); err != nil {
-		return err
-	}
-	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&in.Status, &beta.Status, s); err != nil {
-		return err
-	}
 	kept, present := in.Annotations[website.AnnotationCarriedFields]
 	var ignored []string
 	if present {
 		ignored, _ = ReadAnnotation(kept) // An unreadable one is kept.
 	}
-	annotation, err := encodeAnnotation(&beta.Spec, &beta.Status, ignored)
+	annotation, err := encodeAnnotation(&in.Spec, &in.Status, ignored)
 	if err == nil && annotation == "" && present {
-		annotation, err = unpackAnnotation(kept, &beta.Spec, &beta.Status)
+		spec, status := in.Spec, in.Status
+		annotation, err = unpackAnnotation(kept, &spec, &status)
 	}
 	if err != nil {
 		return err
@@ -84,25 +65,32 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 	return nil
 }
 
-// Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec converts the fields
-// that this version has.
-func Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *website.WebsiteSpec,
-	s conversion.Scope) error {
-	out.Source.Git = &website.GitSource{Repository: in.GitRepo}
-	return autoConvert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in, out, s)
+// Convert_v1alpha1_WebsiteSpec_To_v1beta1_WebsiteSpec converts the fields that this version has.
+func Convert_v1alpha1_WebsiteSpec_To_v1beta1_WebsiteSpec(in *WebsiteSpec, out *v1beta1.WebsiteSpec,
+	_ conversion.Scope) error {
+	out.Source.Git = &v1beta1.GitSource{Repository: in.GitRepo}
+	out.DeploymentName, out.Replicas = in.DeploymentName, in.Replicas
+	return nil
 }
 
-// Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec converts the fields
-// that this version has.
-func Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.WebsiteSpec, out *WebsiteSpec,
-	s conversion.Scope) error {
-	out.GitRepo = ptr.Deref(in.Source.Git, website.GitSource{}).Repository
-	return autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in, out, s)
+// Convert_v1beta1_WebsiteSpec_To_v1alpha1_WebsiteSpec converts the fields that this version has.
+func Convert_v1beta1_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *v1beta1.WebsiteSpec, out *WebsiteSpec,
+	_ conversion.Scope) error {
+	out.GitRepo = ptr.Deref(in.Source.Git, v1beta1.GitSource{}).Repository
+	out.DeploymentName, out.Replicas = in.DeploymentName, in.Replicas
+	return nil
 }
 
-// Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus converts the
-// fields that this version has.
-func Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.WebsiteStatus, out *WebsiteStatus,
-	s conversion.Scope) error {
-	return autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in, out, s)
+// Convert_v1alpha1_WebsiteStatus_To_v1beta1_WebsiteStatus converts the field that this version has.
+func Convert_v1alpha1_WebsiteStatus_To_v1beta1_WebsiteStatus(in *WebsiteStatus, out *v1beta1.WebsiteStatus,
+	_ conversion.Scope) error {
+	out.AvailableReplicas = in.AvailableReplicas
+	return nil
+}
+
+// Convert_v1beta1_WebsiteStatus_To_v1alpha1_WebsiteStatus converts the field that this version has.
+func Convert_v1beta1_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *v1beta1.WebsiteStatus, out *WebsiteStatus,
+	_ conversion.Scope) error {
+	out.AvailableReplicas = in.AvailableReplicas
+	return nil
 }

@@ -51,7 +51,7 @@ func newServedWebsite(b *testing.B, i int) *website.Website {
 	}
 	v1beta1.SetObjectDefaults_Website(beta)
 	stored := &website.Website{}
-	if err := v1beta1.Convert_v1beta1_Website_To_website_Website(beta, stored, nil); err != nil {
+	if err := website.Convert_v1beta1_Website_To_website_Website(beta, stored, nil); err != nil {
 		b.Fatal(err)
 	}
 	return stored
@@ -79,7 +79,7 @@ func BenchmarkList(b *testing.B) {
 	b.Run("v1beta1", func(b *testing.B) {
 		encode(b, func(w *website.Website) (any, error) {
 			out := &v1beta1.Website{}
-			return out, v1beta1.Convert_website_Website_To_v1beta1_Website(w, out, nil)
+			return out, website.Convert_website_Website_To_v1beta1_Website(w, out, nil)
 		})
 	})
 	b.Run("v1alpha1", func(b *testing.B) {

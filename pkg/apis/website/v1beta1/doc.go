@@ -4,7 +4,7 @@
 // +k8s:openapi-gen=true
 // +k8s:openapi-model-package=io.nevermosby.mycontroller.v1beta1
 // +k8s:deepcopy-gen=package
-// +k8s:conversion-gen=github.com/kubesites/website-apiserver/pkg/apis/website
+// +k8s:conversion-gen=false
 // +k8s:defaulter-gen=TypeMeta
 // +k8s:validation-gen=TypesWithField=TypeMeta
 // +groupName=mycontroller.nevermosby.io

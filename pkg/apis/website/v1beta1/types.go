@@ -69,7 +69,7 @@ type WebsiteSpec struct {
 
 	// source is the content to publish.
 	// +required
-	Source WebsiteSource `json:"source" protobuf:"bytes,4,opt,name=source"`
+	Source WebsiteSource `json:"source,omitempty,omitzero" protobuf:"bytes,4,opt,name=source"`
 
 	// polling configures when the repository is fetched.
 	// +optional

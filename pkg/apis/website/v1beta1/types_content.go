@@ -27,7 +27,7 @@ type GitSource struct {
 	// fragment, nor, in an http(s) URL, a user name or password. An ssh address
 	// requires secretRef.
 	// +required
-	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository"`
+	Repository string `json:"repository,omitempty" protobuf:"bytes,1,opt,name=repository"`
 
 	// ref is the reference to publish: at most one of branch, tag, commit and
 	// name. Defaults to the branch of the remote's HEAD.

@@ -72,3 +72,12 @@ type WebsiteHostStatus struct {
 
 // HostRouted is the condition of a host that is True when requests for it reach the site.
 const HostRouted = "Routed"
+
+// HostNames returns the names of the hosts.
+func (s *WebsiteSpec) HostNames() []string {
+	names := make([]string, 0, len(s.Hosts))
+	for i := range s.Hosts {
+		names = append(names, s.Hosts[i].Name)
+	}
+	return names
+}

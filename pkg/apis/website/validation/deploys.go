@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // ValidateCommit checks the full name of a commit that a request contains.
@@ -25,12 +26,12 @@ func ValidateRollback(rollback *website.WebsiteRollback) field.ErrorList {
 
 // validateSync checks the requests to fetch the repository at once. With decreasing
 // ids, a client would take a later request for its own.
-func validateSync(sync, old *website.WebsiteSyncStatus, path *field.Path) field.ErrorList {
+func validateSync(sync, old *v1beta1.WebsiteSyncStatus, path *field.Path) field.ErrorList {
 	if sync == nil {
 		return nil
 	}
 	if old == nil {
-		old = &website.WebsiteSyncStatus{}
+		old = &v1beta1.WebsiteSyncStatus{}
 	}
 	last := &sync.LastRequest
 	errs := validateTime(last.Time.IsZero(), path.Child("lastRequest", "time"))
@@ -72,7 +73,7 @@ func validateTime(zero bool, path *field.Path) field.ErrorList {
 
 // validateHistory checks the published commits. Terminals print their texts, which
 // users of the repository choose.
-func validateHistory(history []website.WebsiteRelease, path *field.Path) field.ErrorList {
+func validateHistory(history []v1beta1.WebsiteRelease, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range history {
 		release, path := &history[i], path.Index(i)

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // FuzzValidateWebsite checks the guarantee on which the builders of git's
@@ -44,33 +45,33 @@ func FuzzValidateWebsite(f *testing.F) {
 				onlyForSSH(repository, secret("key"))(w)
 			}},
 			{name: "branch", value: ref, set: func(w *website.Website) {
-				w.Spec.Source.Git.Ref = &website.GitReference{Branch: ref}
+				w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: ref}
 			}},
-			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: ref} }},
+			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Tag: ref} }},
 			{name: "commit", value: ref, set: func(w *website.Website) {
-				w.Spec.Source.Git.Ref = &website.GitReference{Commit: ref}
+				w.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: ref}
 			}},
 			{name: "ref name", value: ref, set: func(w *website.Website) {
-				w.Spec.Source.Git.Ref = &website.GitReference{Name: ref}
+				w.Spec.Source.Git.Ref = &v1beta1.GitReference{Name: ref}
 			}},
 			{name: "path", value: path, nginx: true, set: func(w *website.Website) { w.Spec.Source.Path = path }},
 			{name: "index", value: index, nginx: true, set: func(w *website.Website) { w.Spec.Serving.Index = index }},
 			{name: "notFoundPath", value: notFound, decoded: true,
 				set: func(w *website.Website) { w.Spec.Serving.NotFoundPath = notFound }},
 			{name: "from", value: from, decoded: true, set: func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: from, To: "/fuzz", StatusCode: 301}}
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: from, To: "/fuzz", StatusCode: 301}}
 			}},
 			{name: "to", value: to, nginx: true, set: func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: "/fuzz", To: to, StatusCode: 301}}
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/fuzz", To: to, StatusCode: 301}}
 			}},
 			{name: "header path", value: headerPath, decoded: true, set: func(w *website.Website) {
-				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: headerPath, Name: "X", Value: "x"}}
+				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: headerPath, Name: "X", Value: "x"}}
 			}},
 			{name: "header name", value: headerName, nginx: true, set: func(w *website.Website) {
-				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: headerName, Value: "x"}}
+				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: headerName, Value: "x"}}
 			}},
 			{name: "header value", value: headerValue, set: func(w *website.Website) {
-				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: "X", Value: headerValue}}
+				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X", Value: headerValue}}
 			}},
 		}
 		for _, m := range members {

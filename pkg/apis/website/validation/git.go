@@ -7,16 +7,16 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // validateGitSource checks the fields that differ from old, which is nil on creation and for a
 // source of another kind.
-func validateGitSource(git, old *website.GitSource, path *field.Path) field.ErrorList {
+func validateGitSource(git, old *v1beta1.GitSource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	creating := old == nil
 	if creating {
-		old = &website.GitSource{}
+		old = &v1beta1.GitSource{}
 	}
 	check := func(value, previous any, validate func() field.ErrorList) {
 		if creating || !apiequality.Semantic.DeepEqual(value, previous) {
@@ -45,16 +45,16 @@ func validateGitSource(git, old *website.GitSource, path *field.Path) field.Erro
 // or forbidden.
 type transport struct {
 	Repository string
-	SecretRef  *website.SecretReference
+	SecretRef  *v1beta1.SecretReference
 }
 
-func transportOf(git *website.GitSource) transport {
+func transportOf(git *v1beta1.GitSource) transport {
 	return transport{Repository: git.Repository, SecretRef: git.SecretRef}
 }
 
 // validateTransport checks that ssh has credentials, and that none are
 // sent unencrypted.
-func validateTransport(git *website.GitSource, path *field.Path) field.ErrorList {
+func validateTransport(git *v1beta1.GitSource, path *field.Path) field.ErrorList {
 	switch {
 	case git.SecretRef == nil && usesSSH(git.Repository):
 		return field.ErrorList{field.Required(path,
@@ -69,20 +69,20 @@ func validateTransport(git *website.GitSource, path *field.Path) field.ErrorList
 // credentialUse contains the fields that determine where credentials are sent.
 type credentialUse struct {
 	transport
-	Submodules website.SubmodulePolicy
-	Scope      website.CredentialScope
+	Submodules v1beta1.SubmodulePolicy
+	Scope      v1beta1.CredentialScope
 }
 
-func credentialUseOf(git *website.GitSource) credentialUse {
+func credentialUseOf(git *v1beta1.GitSource) credentialUse {
 	return credentialUse{transport: transportOf(git), Submodules: git.Submodules, Scope: git.CredentialScope}
 }
 
 // validateCredentialScope checks that the scope can be enforced: ssh offers its
 // key to every repository of the known hosts.
-func validateCredentialScope(git *website.GitSource, path *field.Path) field.ErrorList {
-	fetchesSubmodules := git.Submodules == website.SubmodulesShallow || git.Submodules == website.SubmodulesRecursive
+func validateCredentialScope(git *v1beta1.GitSource, path *field.Path) field.ErrorList {
+	fetchesSubmodules := git.Submodules == v1beta1.SubmodulesShallow || git.Submodules == v1beta1.SubmodulesRecursive
 	if git.SecretRef == nil || !fetchesSubmodules || !usesSSH(git.Repository) ||
-		git.CredentialScope != website.CredentialScopeRepository {
+		git.CredentialScope != v1beta1.CredentialScopeRepository {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, git.CredentialScope,
@@ -92,16 +92,16 @@ func validateCredentialScope(git *website.GitSource, path *field.Path) field.Err
 // caUse contains the fields that determine whether a bundle of CA certificates is used.
 type caUse struct {
 	Repository string
-	CARef      *website.CAReference
+	CARef      *v1beta1.CAReference
 }
 
-func caUseOf(git *website.GitSource) caUse {
+func caUseOf(git *v1beta1.GitSource) caUse {
 	return caUse{Repository: git.Repository, CARef: git.CARef}
 }
 
 // validateCARef checks the key, and that the repository has a certificate to verify. The
 // type declares that exactly one of the names must be set.
-func validateCARef(git *website.GitSource, path *field.Path) field.ErrorList {
+func validateCARef(git *v1beta1.GitSource, path *field.Path) field.ErrorList {
 	if git.CARef == nil {
 		return nil
 	}

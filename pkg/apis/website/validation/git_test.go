@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 )
 
 func TestValidateCredentials(t *testing.T) {
-	const repository, host = website.CredentialScopeRepository, website.CredentialScopeHost
+	const repository, host = v1beta1.CredentialScopeRepository, v1beta1.CredentialScopeHost
 	tests := map[string]struct {
 		tweaks []func(*website.Website)
 		want   []string
@@ -35,18 +36,18 @@ func TestValidateCredentials(t *testing.T) {
 			want: []string{keyRequired}},
 		"scp form with Secret": {tweaks: []func(*website.Website){repo("git@h:x"), secret("s")}},
 		"submodules over https": {tweaks: []func(*website.Website){repo("https://h/x"), secret("s"),
-			submodules(website.SubmodulesRecursive, repository)}},
+			submodules(v1beta1.SubmodulesRecursive, repository)}},
 		"submodules over https, of the host": {tweaks: []func(*website.Website){repo("https://h/x"), secret("s"),
-			submodules(website.SubmodulesRecursive, host)}},
+			submodules(v1beta1.SubmodulesRecursive, host)}},
 		"submodules over ssh": {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"),
-			submodules(website.SubmodulesRecursive, repository)}, want: []string{needsHost}},
+			submodules(v1beta1.SubmodulesRecursive, repository)}, want: []string{needsHost}},
 		"shallow submodules, scp form": {tweaks: []func(*website.Website){repo("git@h:x"), secret("s"),
-			submodules(website.SubmodulesShallow, repository)}, want: []string{needsHost}},
+			submodules(v1beta1.SubmodulesShallow, repository)}, want: []string{needsHost}},
 		"submodules over ssh, of the host": {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"),
-			submodules(website.SubmodulesRecursive, host)}},
+			submodules(v1beta1.SubmodulesRecursive, host)}},
 		"scope without submodules": {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"),
-			submodules(website.SubmodulesNone, host)}},
-		"scope without Secret": {tweaks: []func(*website.Website){submodules(website.SubmodulesNone, host)}},
+			submodules(v1beta1.SubmodulesNone, host)}},
+		"scope without Secret": {tweaks: []func(*website.Website){submodules(v1beta1.SubmodulesNone, host)}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +59,7 @@ func TestValidateCredentials(t *testing.T) {
 // TestValidateCredentialsUpdate starts from Websites that were stored before
 // these rules.
 func TestValidateCredentialsUpdate(t *testing.T) {
-	const repository, host = website.CredentialScopeRepository, website.CredentialScopeHost
+	const repository, host = v1beta1.CredentialScopeRepository, v1beta1.CredentialScopeHost
 	type tweaks []func(*website.Website)
 	tests := map[string]struct {
 		stored, change tweaks
@@ -67,7 +68,7 @@ func TestValidateCredentialsUpdate(t *testing.T) {
 		"nothing changes with http": {stored: tweaks{repo("http://h/x"), secret("s")}, change: tweaks{replicas(3)}},
 		"nothing changes with ssh":  {stored: tweaks{repo("git@h:x")}, change: tweaks{replicas(3)}},
 		"nothing changes with a key": {
-			stored: tweaks{repo("git@h:x"), secret("s"), submodules(website.SubmodulesShallow, repository)},
+			stored: tweaks{repo("git@h:x"), secret("s"), submodules(v1beta1.SubmodulesShallow, repository)},
 			change: tweaks{replicas(3)},
 		},
 		"nothing changes with a query": {stored: tweaks{repo("https://h:99999/$(X)?y#z")}, change: tweaks{replicas(3)}},
@@ -78,19 +79,19 @@ func TestValidateCredentialsUpdate(t *testing.T) {
 		"https becomes http": {stored: tweaks{repo("https://h/x"), secret("s")},
 			change: tweaks{repo("http://h/x")}, want: []string{notEncrypted}},
 		"submodules change with http": {stored: tweaks{repo("http://h/x"), secret("s")},
-			change: tweaks{submodules(website.SubmodulesShallow, repository)}},
+			change: tweaks{submodules(v1beta1.SubmodulesShallow, repository)}},
 		"Secret removed from ssh": {stored: tweaks{repo("git@h:x"), secret("s")},
 			change: tweaks{func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }}, want: []string{keyRequired}},
 		"https becomes ssh": {stored: tweaks{}, change: tweaks{repo("git@h:x")}, want: []string{keyRequired}},
 		"Secret removed from http": {stored: tweaks{repo("http://h/x"), secret("s")},
 			change: tweaks{func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }}},
 		"submodules added over ssh": {stored: tweaks{repo("git@h:x"), secret("s")},
-			change: tweaks{submodules(website.SubmodulesShallow, repository)}, want: []string{needsHost}},
+			change: tweaks{submodules(v1beta1.SubmodulesShallow, repository)}, want: []string{needsHost}},
 		"scope narrowed over ssh": {
-			stored: tweaks{repo("git@h:x"), secret("s"), submodules(website.SubmodulesShallow, host)},
-			change: tweaks{submodules(website.SubmodulesShallow, repository)}, want: []string{needsHost},
+			stored: tweaks{repo("git@h:x"), secret("s"), submodules(v1beta1.SubmodulesShallow, host)},
+			change: tweaks{submodules(v1beta1.SubmodulesShallow, repository)}, want: []string{needsHost},
 		},
-		"https with submodules becomes ssh": {stored: tweaks{secret("s"), submodules(website.SubmodulesShallow, repository)},
+		"https with submodules becomes ssh": {stored: tweaks{secret("s"), submodules(v1beta1.SubmodulesShallow, repository)},
 			change: tweaks{repo("git@h:x")}, want: []string{needsHost}},
 	}
 	for name, test := range tests {

@@ -10,7 +10,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // wildcard is the label that matches any name.
@@ -18,12 +18,12 @@ const wildcard = "*."
 
 // hostUse contains the inputs of the rules about hosts.
 type hostUse struct {
-	Hosts   []website.WebsiteHost
-	Routing website.WebsiteRouting
-	TLS     *website.WebsiteTLS
+	Hosts   []v1beta1.WebsiteHost
+	Routing v1beta1.WebsiteRouting
+	TLS     *v1beta1.WebsiteTLS
 }
 
-func hostUseOf(spec *website.WebsiteSpec) hostUse {
+func hostUseOf(spec *v1beta1.WebsiteSpec) hostUse {
 	return hostUse{Hosts: spec.Hosts, Routing: spec.Routing, TLS: spec.TLS}
 }
 
@@ -58,11 +58,11 @@ func validateNoHosts(use hostUse, path *field.Path) field.ErrorList {
 }
 
 // validateRoles checks that each redirect has exactly one target host.
-func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorList {
+func validateRoles(hosts []v1beta1.WebsiteHost, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	canonical := ""
 	for i := range hosts {
-		if hosts[i].Role != website.HostRoleCanonical {
+		if hosts[i].Role != v1beta1.HostRoleCanonical {
 			continue
 		}
 		if canonical != "" {
@@ -77,7 +77,7 @@ func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorLis
 		}
 	}
 	for i := range hosts {
-		if hosts[i].Role == website.HostRoleRedirect && canonical == "" {
+		if hosts[i].Role == v1beta1.HostRoleRedirect && canonical == "" {
 			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role,
 				"requires another host with the role Canonical"))
 		}
@@ -89,8 +89,8 @@ func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorLis
 // named twice.
 func validateParentRefs(use hostUse, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	hasOwnCertificate := use.TLS != nil && use.TLS.Mode != website.TLSModeListener
-	seen := map[website.ParentReference]bool{}
+	hasOwnCertificate := use.TLS != nil && use.TLS.Mode != v1beta1.TLSModeListener
+	seen := map[v1beta1.ParentReference]bool{}
 	for i, parent := range use.Routing.ParentRefs {
 		if parent.SectionName != "" && hasOwnCertificate {
 			errs = append(errs, field.Forbidden(path.Index(i).Child("sectionName"),
@@ -107,7 +107,7 @@ func validateParentRefs(use hostUse, path *field.Path) field.ErrorList {
 
 // validateIssuer checks the kind only syntactically, as cert-manager has more kinds than this
 // server knows.
-func validateIssuer(tls *website.WebsiteTLS, path *field.Path) field.ErrorList {
+func validateIssuer(tls *v1beta1.WebsiteTLS, path *field.Path) field.ErrorList {
 	if tls == nil || tls.IssuerRef == nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func validateLabels(name string, path *field.Path) field.ErrorList {
 }
 
 // validateHostStatuses checks the observed states of hosts.
-func validateHostStatuses(hosts, old []website.WebsiteHostStatus, path *field.Path) field.ErrorList {
+func validateHostStatuses(hosts, old []v1beta1.WebsiteHostStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	former := map[string][]metav1.Condition{}
 	for i := range old {

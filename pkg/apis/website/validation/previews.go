@@ -5,12 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 	"github.com/kubesites/website-apiserver/pkg/gitnames"
 )
 
 // validatePreviews checks the patterns of branches.
-func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field.ErrorList {
+func validatePreviews(previews *v1beta1.WebsitePreviews, path *field.Path) field.ErrorList {
 	if previews == nil {
 		return nil
 	}
@@ -39,7 +40,7 @@ func validateNoPreviews(w *website.Website, path *field.Path) field.ErrorList {
 }
 
 // validatePreviewStatuses checks the observed states of branches.
-func validatePreviewStatuses(previews []website.WebsitePreviewStatus, path *field.Path) field.ErrorList {
+func validatePreviewStatuses(previews []v1beta1.WebsitePreviewStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range previews {
 		preview, path := &previews[i], path.Index(i)

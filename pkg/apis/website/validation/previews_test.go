@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
@@ -26,7 +27,7 @@ func TestValidatePreviews(t *testing.T) {
 		"bidirectional":   {[]string{"a\u202eb"}, "spec.previews.branches[0]: Invalid value"},
 		"other wildcards": {[]string{"a?"}, "spec.previews.branches[0]: Invalid value"},
 	} {
-		errs := validatePreviews(&website.WebsitePreviews{Branches: test.patterns}, path)
+		errs := validatePreviews(&v1beta1.WebsitePreviews{Branches: test.patterns}, path)
 		if got := errs.ToAggregate(); (got == nil) != (test.want == "") ||
 			got != nil && (len(errs) != 1 || errs[0].Field+": "+errs[0].Type.String() != test.want) {
 			t.Errorf("%s: %v, want %q", name, got, test.want)
@@ -39,7 +40,7 @@ func TestValidateDomain(t *testing.T) {
 	path := field.NewPath("spec", "previews")
 	for domain, want := range map[string]int{"": 0, "preview.example.com": 0,
 		strings.Repeat("a", 64) + ".example.com": 1} {
-		errs := validatePreviews(&website.WebsitePreviews{Branches: []string{"*"}, Domain: domain}, path)
+		errs := validatePreviews(&v1beta1.WebsitePreviews{Branches: []string{"*"}, Domain: domain}, path)
 		if len(errs) != want || want == 1 && errs[0].Field != "spec.previews.domain" {
 			t.Errorf("%q: %v, want %d errors", domain, errs, want)
 		}
@@ -58,7 +59,7 @@ func TestNoPreviewsOfPreviews(t *testing.T) {
 		"owned, not controlled":  {func(o *metav1.OwnerReference) { o.Controller = nil }, 0},
 		"controlled by an other": {func(o *metav1.OwnerReference) { o.APIVersion = "example.com/v1" }, 0},
 	} {
-		w := &website.Website{Spec: website.WebsiteSpec{Previews: &website.WebsitePreviews{}}}
+		w := &website.Website{Spec: v1beta1.WebsiteSpec{Previews: &v1beta1.WebsitePreviews{}}}
 		reference := owner
 		test.change(&reference)
 		w.OwnerReferences = []metav1.OwnerReference{reference}
@@ -69,7 +70,7 @@ func TestNoPreviewsOfPreviews(t *testing.T) {
 }
 
 func TestValidatePreviewStatuses(t *testing.T) {
-	errs := validatePreviewStatuses([]website.WebsitePreviewStatus{{Branch: "ä"}, {Branch: "a\x1b", Commit: "b"}},
+	errs := validatePreviewStatuses([]v1beta1.WebsitePreviewStatus{{Branch: "ä"}, {Branch: "a\x1b", Commit: "b"}},
 		field.NewPath("status", "previews"))
 	if len(errs) != 3 || errs[0].Field != "status.previews[1].branch" || errs[1].Field != "status.previews[1].commit" ||
 		errs[2].Field != "status.previews[1].lastCommitTime" {

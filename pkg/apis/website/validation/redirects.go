@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
@@ -34,7 +34,7 @@ var (
 
 // validateRedirects checks the redirects that are not in old, and that no two
 // are from the same path.
-func validateRedirects(redirects, old []website.Redirect, path *field.Path) field.ErrorList {
+func validateRedirects(redirects, old []v1beta1.Redirect, path *field.Path) field.ErrorList {
 	if slices.Equal(redirects, old) {
 		return nil
 	}
@@ -63,7 +63,7 @@ func validateRedirects(redirects, old []website.Redirect, path *field.Path) fiel
 	return errs
 }
 
-func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorList {
+func validateRedirect(redirect *v1beta1.Redirect, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	from, err := urlpaths.Parse(redirect.From)
 	// The type declares the required fields, so nothing is reported for empty ones.
@@ -109,7 +109,7 @@ func statusCodeNames() []string {
 }
 
 // prefixes counts the redirects from all paths with a prefix.
-func prefixes(redirects []website.Redirect) int {
+func prefixes(redirects []v1beta1.Redirect) int {
 	n := 0
 	for _, redirect := range redirects {
 		if strings.HasSuffix(redirect.From, "/*") {

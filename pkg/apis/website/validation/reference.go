@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/gitnames"
 )
 
@@ -19,7 +19,7 @@ const fullRefPrefix = "refs/"
 
 // validateReference checks the members of a reference. The type declares that at
 // most one may be set.
-func validateReference(ref *website.GitReference, path *field.Path) field.ErrorList {
+func validateReference(ref *v1beta1.GitReference, path *field.Path) field.ErrorList {
 	if ref == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestValidateRepository(t *testing.T) {
@@ -195,10 +196,10 @@ func TestRepositoryErrorHidesCredentials(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			redirect := newWebsite(func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: test.address, StatusCode: 301}}
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: test.address, StatusCode: 301}}
 			})
 			observed := newWebsite(func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
 				w.Status.URLs = []string{test.address}
 			})
 			found := map[string]field.ErrorList{

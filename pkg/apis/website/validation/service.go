@@ -9,18 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // maxServiceAnnotationsBytes is the maximum size of the annotations of the Service as JSON.
 const maxServiceAnnotationsBytes = 4 << 10
 
 // validateService checks a Service that differs from old, which is empty on creation.
-func validateService(service, old *website.WebsiteService, path *field.Path) field.ErrorList {
+func validateService(service, old *v1beta1.WebsiteService, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if service.NodePort != 0 && service.Type == website.ServiceTypeClusterIP {
+	if service.NodePort != 0 && service.Type == v1beta1.ServiceTypeClusterIP {
 		errs = append(
 			errs, field.Forbidden(path.Child("nodePort"), fmt.Sprintf("may only be set when the type is %s or %s",
-				website.ServiceTypeNodePort, website.ServiceTypeLoadBalancer)),
+				v1beta1.ServiceTypeNodePort, v1beta1.ServiceTypeLoadBalancer)),
 		)
 	}
 	errs = append(errs, validateLoadBalancerClass(service, old, path.Child("loadBalancerClass"))...)
@@ -28,18 +29,18 @@ func validateService(service, old *website.WebsiteService, path *field.Path) fie
 }
 
 // validateLoadBalancerClass applies the rules of Services, which would be rejected later.
-func validateLoadBalancerClass(service, old *website.WebsiteService, path *field.Path) field.ErrorList {
+func validateLoadBalancerClass(service, old *v1beta1.WebsiteService, path *field.Path) field.ErrorList {
 	class := service.LoadBalancerClass
 	switch {
-	case service.Type != website.ServiceTypeLoadBalancer && class != "":
+	case service.Type != v1beta1.ServiceTypeLoadBalancer && class != "":
 		return field.ErrorList{
-			field.Forbidden(path, fmt.Sprintf("may only be set when the type is %s", website.ServiceTypeLoadBalancer)),
+			field.Forbidden(path, fmt.Sprintf("may only be set when the type is %s", v1beta1.ServiceTypeLoadBalancer)),
 		}
-	case service.Type == website.ServiceTypeLoadBalancer && old.Type == website.ServiceTypeLoadBalancer &&
+	case service.Type == v1beta1.ServiceTypeLoadBalancer && old.Type == v1beta1.ServiceTypeLoadBalancer &&
 		class != old.LoadBalancerClass:
 		return field.ErrorList{
 			field.Invalid(path, class, fmt.Sprintf("must not change while the type is %s: change the type first",
-				website.ServiceTypeLoadBalancer)),
+				v1beta1.ServiceTypeLoadBalancer)),
 		}
 	case class == "":
 		return nil

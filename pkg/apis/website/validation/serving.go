@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/responseheaders"
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
@@ -40,7 +40,7 @@ var rejectedHeaders = sets.New(
 )
 
 // validateServing checks the fields that differ from old.
-func validateServing(serving, old *website.WebsiteServing, path *field.Path) field.ErrorList {
+func validateServing(serving, old *v1beta1.WebsiteServing, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if serving.Index != old.Index && !fileName.MatchString(serving.Index) && serving.Index != "" {
 		errs = append(errs, field.Invalid(path.Child("index"), serving.Index,
@@ -52,9 +52,9 @@ func validateServing(serving, old *website.WebsiteServing, path *field.Path) fie
 	errs = append(errs, validateRedirects(serving.Redirects, old.Redirects, path.Child("redirects"))...)
 	errs = append(errs, validateHeaders(serving.Headers, old.Headers, path.Child("headers"))...)
 	errs = append(errs, validateTypes(serving.Types, old.Types, path.Child("types"))...)
-	if serving.Charset != old.Charset && !isCharset(serving.Charset) && serving.Charset != website.CharsetNone &&
+	if serving.Charset != old.Charset && !isCharset(serving.Charset) && serving.Charset != v1beta1.CharsetNone &&
 		len(serving.Charset) <= maxCharset {
-		errs = append(errs, field.NotSupported(path.Child("charset"), serving.Charset, append(charsets, website.CharsetNone)))
+		errs = append(errs, field.NotSupported(path.Child("charset"), serving.Charset, append(charsets, v1beta1.CharsetNone)))
 	}
 	return errs
 }
@@ -124,7 +124,7 @@ func validateURL(target, forms string, path *field.Path) field.ErrorList {
 
 // validateHeaders checks the headers that are not in old, and that no two have
 // the same path and the same name, ignoring case.
-func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) field.ErrorList {
+func validateHeaders(headers, old []v1beta1.ResponseHeader, path *field.Path) field.ErrorList {
 	if slices.Equal(headers, old) {
 		return nil
 	}
@@ -154,7 +154,7 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 	return errs
 }
 
-func validateHeader(header *website.ResponseHeader, path *field.Path) field.ErrorList {
+func validateHeader(header *v1beta1.ResponseHeader, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if header.Path != "" && !isTooLong(header.Path) {
 		switch paths, err := urlpaths.Parse(header.Path); {

@@ -39,11 +39,7 @@ const (
 
 // EncodedSize returns the size of a Website as protobuf of v1beta1.
 func EncodedSize(w *website.Website) int {
-	var beta v1beta1.Website
-	if err := v1beta1.Convert_website_Website_To_v1beta1_Website(w, &beta, nil); err != nil {
-		return 0
-	}
-	return beta.Size()
+	return (&v1beta1.Website{ObjectMeta: w.ObjectMeta, Spec: w.Spec, Status: w.Status}).Size()
 }
 
 // validateObjectSize checks the size of a Website, and the numbers of some parts, unless old, which is nil on
@@ -64,7 +60,7 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 	}
 	storedSize := func(w *website.Website) int {
 		stored := *w
-		stored.Status = website.WebsiteStatus{}
+		stored.Status = v1beta1.WebsiteStatus{}
 		return EncodedSize(&stored)
 	}
 	check("the Website, with the managed fields of all its field managers,", MaxBytes, addedBytes,
@@ -96,11 +92,11 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 }
 
 // validateSize checks the size of spec against old's, which is nil on creation.
-func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
+func validateSize(spec, old *v1beta1.WebsiteSpec, path *field.Path) field.ErrorList {
 	if maxGrowth*countedSpec(spec).Size() <= maxSpecBytes {
 		return nil
 	}
-	parts := func(spec *website.WebsiteSpec) (int, []part) {
+	parts := func(spec *v1beta1.WebsiteSpec) (int, []part) {
 		counted := countedSpec(spec)
 		return jsonSize(counted), []part{
 			{path.Child("serving", "redirects"), counted.Serving.Redirects},
@@ -116,13 +112,9 @@ func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 
 // countedSpec returns the limited part of a spec: without the default status codes of redirects, and without small
 // fields that must always be changeable: for a rollback, suspending and scaling.
-func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
-	var counted v1beta1.WebsiteSpec
-	if err := v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(spec, &counted, nil); err != nil {
-		return &v1beta1.WebsiteSpec{}
-	}
+func countedSpec(spec *v1beta1.WebsiteSpec) *v1beta1.WebsiteSpec {
+	counted := *spec
 	counted.Pin, counted.Suspend, counted.Replicas = nil, nil, nil
-	// The conversion shares the list.
 	counted.Serving.Redirects = slices.Clone(counted.Serving.Redirects)
 	for i := range counted.Serving.Redirects {
 		if redirect := &counted.Serving.Redirects[i]; redirect.StatusCode == defaultStatusCode {
@@ -133,18 +125,17 @@ func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
 }
 
 // validateStatusSize checks the size of status against old's.
-func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
-	if StatusFits(betaStatus(status)) {
+func validateStatusSize(status, old *v1beta1.WebsiteStatus, path *field.Path) field.ErrorList {
+	if StatusFits(status) {
 		return nil
 	}
-	parts := func(status *website.WebsiteStatus) (int, []part) {
-		counted := betaStatus(status)
-		return StatusSize(counted), []part{
-			{path.Child("conditions"), counted.Conditions},
-			{path.Child("hosts"), counted.Hosts},
-			{path.Child("previews"), counted.Previews},
-			{path.Child("history"), counted.History},
-			{path.Child("urls"), counted.URLs},
+	parts := func(status *v1beta1.WebsiteStatus) (int, []part) {
+		return StatusSize(status), []part{
+			{path.Child("conditions"), status.Conditions},
+			{path.Child("hosts"), status.Hosts},
+			{path.Child("previews"), status.Previews},
+			{path.Child("history"), status.History},
+			{path.Child("urls"), status.URLs},
 		}
 	}
 	return validateParts("the status", MaxStatusBytes, status, old, path, parts)
@@ -166,14 +157,6 @@ func StatusSize(status *v1beta1.WebsiteStatus) int {
 	counted := *status
 	counted.Sync = nil
 	return jsonSize(counted)
-}
-
-func betaStatus(status *website.WebsiteStatus) *v1beta1.WebsiteStatus {
-	var beta v1beta1.WebsiteStatus
-	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(status, &beta, nil); err != nil {
-		return &v1beta1.WebsiteStatus{}
-	}
-	return &beta
 }
 
 // validateMessages checks the size of the messages of conditions, unless the condition of that type in old has one of

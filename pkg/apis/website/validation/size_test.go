@@ -124,14 +124,14 @@ func TestLargerStoredWebsites(t *testing.T) {
 		for i := range 60 {
 			path := fmt.Sprintf("/%04d%s", i, strings.Repeat("a", 1000))
 			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects,
-				website.Redirect{From: path, To: "/" + strings.Repeat("b", 2000), StatusCode: 301})
+				v1beta1.Redirect{From: path, To: "/" + strings.Repeat("b", 2000), StatusCode: 301})
 		}
 		message := strings.Repeat("m", 5<<10)
 		for i := range 60 {
 			condition := metav1.Condition{Type: "Routed", Status: "True", Reason: "R", Message: message,
 				LastTransitionTime: metav1.Unix(1, 0)}
 			w.Status.Hosts = append(w.Status.Hosts,
-				website.WebsiteHostStatus{Name: fmt.Sprint("h", i), Conditions: []metav1.Condition{condition}})
+				v1beta1.WebsiteHostStatus{Name: fmt.Sprint("h", i), Conditions: []metav1.Condition{condition}})
 			condition.Type = fmt.Sprint("C", i)
 			w.Status.Conditions = append(w.Status.Conditions, condition)
 		}
@@ -151,7 +151,7 @@ func TestLargerStoredWebsites(t *testing.T) {
 		"a shorter redirect": {change: func(w *website.Website) { w.Spec.Serving.Redirects[last].To = "/b" }},
 		"suspend":            {change: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 		"a header": {change: func(w *website.Website) {
-			w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: "X-A", Value: "1"}}
+			w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "1"}}
 		}},
 		"a count": {change: func(w *website.Website) { w.Status.UpdatedReplicas = 1 }},
 		"a longer redirect": {change: func(w *website.Website) { w.Spec.Serving.Redirects[last].To += "b" },
@@ -163,12 +163,12 @@ func TestLargerStoredWebsites(t *testing.T) {
 			w.Status.Conditions[0].Message = strings.Repeat("n", 5<<10)
 		}},
 		"a request to sync": {change: func(w *website.Website) {
-			w.Status.Sync = &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1, Time: metav1.Unix(1, 0)}}
+			w.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 1, Time: metav1.Unix(1, 0)}}
 		}},
 		"a longer message": {change: func(w *website.Website) { w.Status.Conditions[3].Message += "m" },
 			want: "status.conditions[3].message: Too long: may not be more than 4096 bytes: the size is 5121"},
 		"one host more": {change: func(w *website.Website) {
-			w.Status.Hosts = append(w.Status.Hosts, website.WebsiteHostStatus{Name: "more"})
+			w.Status.Hosts = append(w.Status.Hosts, v1beta1.WebsiteHostStatus{Name: "more"})
 		}, want: "status.hosts: Too long: the status may not be more than 262144 bytes as JSON"},
 	}
 	for name, test := range tests {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/urlpaths"
 )
 
@@ -37,7 +37,7 @@ func isCharset(name string) bool {
 }
 
 // validateTypes checks the types that are not in old, and that no two are for the same path or extension.
-func validateTypes(types, old []website.ContentType, path *field.Path) field.ErrorList {
+func validateTypes(types, old []v1beta1.ContentType, path *field.Path) field.ErrorList {
 	if slices.Equal(types, old) {
 		return nil
 	}
@@ -67,7 +67,7 @@ func validateTypes(types, old []website.ContentType, path *field.Path) field.Err
 	return errs
 }
 
-func validateType(contentType *website.ContentType, path *field.Path) field.ErrorList {
+func validateType(contentType *v1beta1.ContentType, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if p := contentType.Path; p != "" && !isTooLong(p) {
 		switch pattern, err := urlpaths.Parse(p); {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // ValidateWebsite checks a new Website.
@@ -61,14 +62,14 @@ func validateAnnotations(annotations map[string]string, path *field.Path) field.
 }
 
 // validateSpec checks the fields that differ from old, which is nil on creation.
-func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
+func validateSpec(spec, old *v1beta1.WebsiteSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	creating := old == nil
 	if creating || !apiequality.Semantic.DeepEqual(spec, old) {
 		errs = append(errs, validateSize(spec, old, path)...)
 	}
 	if creating {
-		old = &website.WebsiteSpec{}
+		old = &v1beta1.WebsiteSpec{}
 	}
 	check := func(value, previous any, validate func() field.ErrorList) {
 		if creating || !apiequality.Semantic.DeepEqual(value, previous) {
@@ -144,7 +145,7 @@ func validateDeploymentName(w *website.Website, path *field.Path) field.ErrorLis
 }
 
 // validateStatus checks the fields that differ from old.
-func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
+func validateStatus(status, old *v1beta1.WebsiteStatus, path *field.Path) field.ErrorList {
 	errs := validateStatusSize(status, old, path)
 	if status.Commit != old.Commit {
 		errs = append(errs, validateOptionalCommit(status.Commit, path.Child("commit"))...)

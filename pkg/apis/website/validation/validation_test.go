@@ -13,23 +13,24 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // newWebsite returns a Website that is valid until tweaked.
 func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	w := &website.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", ResourceVersion: "1"},
-		Spec: website.WebsiteSpec{
-			Source: website.WebsiteSource{Git: &website.GitSource{
-				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesNone,
-				CredentialScope: website.CredentialScopeRepository,
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{
+				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone,
+				CredentialScope: v1beta1.CredentialScopeRepository,
 			}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
-			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
-				Fallback: website.FallbackNone},
-			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
+				Fallback: v1beta1.FallbackNone},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 		},
 	}
 	for _, tweak := range tweaks {
@@ -52,9 +53,9 @@ func disk(size string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Storage.SizeLimit = ptr.To(resource.MustParse(size)) }
 }
 func secret(name string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: name} }
+	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: name} }
 }
-func submodules(policy website.SubmodulePolicy, scope website.CredentialScope) func(*website.Website) {
+func submodules(policy v1beta1.SubmodulePolicy, scope v1beta1.CredentialScope) func(*website.Website) {
 	return func(w *website.Website) {
 		w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = policy, scope
 	}
@@ -141,20 +142,20 @@ func TestValidateWebsite(t *testing.T) {
 func TestValidateWebsiteUpdate(t *testing.T) {
 	stale := func(w *website.Website) {
 		w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"}
-		w.Spec = website.WebsiteSpec{
+		w.Spec = v1beta1.WebsiteSpec{
 			DeploymentName: "Kubia",
-			Source: website.WebsiteSource{
-				Git: &website.GitSource{Repository: "-x", Ref: &website.GitReference{Branch: "-x"}}, Path: "../x",
+			Source: v1beta1.WebsiteSource{
+				Git: &v1beta1.GitSource{Repository: "-x", Ref: &v1beta1.GitReference{Branch: "-x"}}, Path: "../x",
 			},
-			Serving: website.WebsiteServing{
+			Serving: v1beta1.WebsiteServing{
 				Index: "-x", NotFoundPath: "x",
-				Redirects: []website.Redirect{{From: "x", To: "$", StatusCode: 200}},
-				Headers:   []website.ResponseHeader{{Path: "x", Name: "Connection", Value: "$"}},
+				Redirects: []v1beta1.Redirect{{From: "x", To: "$", StatusCode: 200}},
+				Headers:   []v1beta1.ResponseHeader{{Path: "x", Name: "Connection", Value: "$"}},
 			},
-			Service: website.WebsiteService{Type: website.ServiceTypeClusterIP, NodePort: 30000},
-			Resources: website.WebsiteResources{Server: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP, NodePort: 30000},
+			Resources: v1beta1.WebsiteResources{Server: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}},
 				Sync: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}}},
-			Scheduling: website.WebsiteScheduling{
+			Scheduling: v1beta1.WebsiteScheduling{
 				NodeSelector: map[string]string{"-": ""}, Tolerations: []corev1.Toleration{{}},
 			},
 		}
@@ -172,7 +173,7 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		"repository removed": {tweak: repo(""), want: []string{"spec.source.git.repository: Required value: the git " +
 			"repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
 		"branch made worse": {tweak: func(w *website.Website) {
-			w.Spec.Source.Git.Ref = &website.GitReference{Branch: "-y"}
+			w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "-y"}
 		}, want: []string{`spec.source.git.ref.branch: Invalid value: "-y": must not begin with '-'`}},
 		"path made worse": {tweak: func(w *website.Website) { w.Spec.Source.Path = "../y" },
 			want: []string{`spec.source.path: Invalid value: "../y": must not contain the segment '.' or '..'`}},
@@ -186,21 +187,21 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		"not found made worse": {tweak: func(w *website.Website) { w.Spec.Serving.NotFoundPath = "y" },
 			want: []string{`spec.serving.notFoundPath: Invalid value: "y": must begin with '/'`}},
 		"good redirect added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "/a", To: "/b", StatusCode: 301})
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: "/a", To: "/b", StatusCode: 301})
 		}},
 		"bad redirect added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "y", To: "/b", StatusCode: 301})
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: "y", To: "/b", StatusCode: 301})
 		}, want: []string{`spec.serving.redirects[1].from: Invalid value: "y": must begin with '/'`}},
 		"good header added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "X", Value: "y"})
+			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: "X", Value: "y"})
 		}},
 		"header that names the commit added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers,
-				website.ResponseHeader{Path: "/", Name: "Website-Commit", Value: "y"})
+				v1beta1.ResponseHeader{Path: "/", Name: "Website-Commit", Value: "y"})
 		}, want: []string{`spec.serving.headers[1].name: Invalid value: "Website-Commit": must not be a connection header, ` +
 			`or a header that nginx sets`}},
 		"bad header added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "TE", Value: "y"})
+			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: "TE", Value: "y"})
 		}, want: []string{`spec.serving.headers[1].name: Invalid value: "TE": must not be a connection header, or a header ` +
 			`that nginx sets`}},
 		"service made worse": {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30001 },
@@ -234,33 +235,33 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 
 func TestValidateWebsiteStatusUpdate(t *testing.T) {
 	tests := map[string]struct {
-		old, updated website.WebsiteStatus
+		old, updated v1beta1.WebsiteStatus
 		want         []string
 	}{
-		"a full status": {updated: website.WebsiteStatus{
+		"a full status": {updated: v1beta1.WebsiteStatus{
 			AvailableReplicas: 3, Selector: "app=website-nginx,controller=kubia", Commit: strings.Repeat("a", 40),
 			URLs: []string{"http://10.0.0.1:30080"},
 			Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving",
 				LastTransitionTime: metav1.Now()}},
 		}},
-		"commit of SHA-256": {updated: website.WebsiteStatus{Commit: strings.Repeat("a", 64)}},
-		"abbreviated commit": {updated: website.WebsiteStatus{Commit: "abc1234"}, want: []string{`status.commit: ` +
+		"commit of SHA-256": {updated: v1beta1.WebsiteStatus{Commit: strings.Repeat("a", 64)}},
+		"abbreviated commit": {updated: v1beta1.WebsiteStatus{Commit: "abc1234"}, want: []string{`status.commit: ` +
 			`Invalid value: "abc1234": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-		"selector with a slip": {updated: website.WebsiteStatus{Selector: "a in b"},
+		"selector with a slip": {updated: v1beta1.WebsiteStatus{Selector: "a in b"},
 			want: []string{`status.selector: Invalid value: "a in b": unable to parse requirement: found 'b' expected: '('`}},
-		"url of another scheme": {updated: website.WebsiteStatus{URLs: []string{"http://example.com", "ftp://example.com"}},
+		"url of another scheme": {updated: v1beta1.WebsiteStatus{URLs: []string{"http://example.com", "ftp://example.com"}},
 			want: []string{`status.urls[1]: Invalid value: "ftp://example.com": must be an https:// or http:// URL`}},
-		"condition twice": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
+		"condition twice": {updated: v1beta1.WebsiteStatus{Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()},
 			{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now()},
 		}}, want: []string{`status.conditions[1]: Duplicate value: "Ready"`}},
-		"condition without reason": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
+		"condition without reason": {updated: v1beta1.WebsiteStatus{Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now()},
 		}}, want: []string{"status.conditions[0].reason: Required value"}},
 		"unchanged mistakes stay": {
-			old: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
+			old: v1beta1.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
 				Conditions: []metav1.Condition{{}}},
-			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
+			updated: v1beta1.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"},
 				Conditions: []metav1.Condition{{}}, ReadyReplicas: 1},
 		},
 	}

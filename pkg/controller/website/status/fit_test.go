@@ -121,8 +121,8 @@ func TestTheLargestStatusFits(t *testing.T) {
 				after.Status = computed
 				var old, updated website.Website
 				if err := utilerrors.NewAggregate([]error{
-					v1beta1.Convert_v1beta1_Website_To_website_Website(before, &old, nil),
-					v1beta1.Convert_v1beta1_Website_To_website_Website(after, &updated, nil),
+					website.Convert_v1beta1_Website_To_website_Website(before, &old, nil),
+					website.Convert_v1beta1_Website_To_website_Website(after, &updated, nil),
 				}); err != nil {
 					t.Fatal(err)
 				}

@@ -354,7 +354,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: repository
       type:
         scalar: string
-      default: ""
     - name: secretRef
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.SecretReference

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
@@ -87,7 +88,7 @@ func (h hostHolders) holder(ctx context.Context, w *website.Website, host string
 	var oldest *website.Website
 	for i := range list.(*website.WebsiteList).Items {
 		other := &list.(*website.WebsiteList).Items[i]
-		hasHost := slices.ContainsFunc(other.Spec.Hosts, func(h website.WebsiteHost) bool { return h.Name == host })
+		hasHost := slices.ContainsFunc(other.Spec.Hosts, func(h v1beta1.WebsiteHost) bool { return h.Name == host })
 		if hasHost && other.UID != w.UID && other.DeletionTimestamp.IsZero() &&
 			website.IsOlder(other, w) && (oldest == nil || website.IsOlder(other, oldest)) {
 			oldest = other

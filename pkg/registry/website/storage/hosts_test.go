@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
@@ -157,7 +158,7 @@ func TestHostAuthorization(t *testing.T) {
 		accepted = ". It is accepted because website-apiserver has --host-authorization=Warn"
 	)
 	previews := func(w *website.Website) {
-		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "example.com"}
+		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "example.com"}
 	}
 	annotation := "metadata.annotations[" + website.AnnotationCarriedFields + "]."
 	unavailable := errors.New("connection refused")
@@ -224,10 +225,10 @@ func TestHostAuthorization(t *testing.T) {
 }
 
 // hostsOf returns hosts with the role Alias.
-func hostsOf(names ...string) []website.WebsiteHost {
-	var hosts []website.WebsiteHost
+func hostsOf(names ...string) []v1beta1.WebsiteHost {
+	var hosts []v1beta1.WebsiteHost
 	for _, name := range names {
-		hosts = append(hosts, website.WebsiteHost{Name: name, Role: website.HostRoleAlias})
+		hosts = append(hosts, v1beta1.WebsiteHost{Name: name, Role: v1beta1.HostRoleAlias})
 	}
 	return hosts
 }

@@ -32,12 +32,12 @@ func (g grants) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 // withPreviews sets all fields that require a permission, and previews.
 func withPreviews(w *website.Website) {
 	withSecret("key")(w)
-	w.Spec.Source.Git.CARef = &website.CAReference{SecretName: "ca", Key: "ca.crt"}
+	w.Spec.Source.Git.CARef = &v1beta1.CAReference{SecretName: "ca", Key: "ca.crt"}
 	w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	w.Spec.Hosts = hostsOf("shop.example.com")
-	w.Spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: "cert"},
+	w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "cert"},
 		Redirect: new(true)}
-	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5,
+	w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5,
 		Domain: "previews.example.com", Access: usersOf("users")}
 }
 
@@ -46,7 +46,7 @@ func previewOf(parent *website.Website) *website.Website {
 	return newWebsite(func(w *website.Website) {
 		w.Spec = *parent.Spec.DeepCopy()
 		w.Name, w.Spec.DeploymentName = "kubia-feature-a", "kubia-feature-a"
-		w.Spec.Source.Git.Ref, w.Spec.Replicas = &website.GitReference{Branch: "feature-a"}, ptr.To[int32](1)
+		w.Spec.Source.Git.Ref, w.Spec.Replicas = &v1beta1.GitReference{Branch: "feature-a"}, ptr.To[int32](1)
 		w.Spec.Previews, w.Spec.Hosts = nil, hostsOf("feature-a.kubia.previews.example.com")
 		w.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: parent.Name, UID: parent.UID,
@@ -73,12 +73,12 @@ func TestPermissionsOfPreviews(t *testing.T) {
 		"by a user":             {poor, same, same, refused},
 		"of another repository": {previewer, same, repository, refused},
 		"with submodules": {previewer, same,
-			func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, refused},
+			func(w *website.Website) { w.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow }, refused},
 		"with the submodules of its Website": {previewer,
-			func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, same, ""},
+			func(w *website.Website) { w.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow }, same, ""},
 		"of another scope": {previewer, same, func(w *website.Website) {
-			w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = website.SubmodulesShallow,
-				website.CredentialScopeHost
+			w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = v1beta1.SubmodulesShallow,
+				v1beta1.CredentialScopeHost
 		}, refused},
 		"with another Secret": {previewer, same, withSecret("other"), `requires get on secrets "other"`},
 		"with another CA": {previewer, same, func(w *website.Website) {
@@ -87,12 +87,12 @@ func TestPermissionsOfPreviews(t *testing.T) {
 		"with another certificate": {previewer, same,
 			func(w *website.Website) { w.Spec.TLS.SecretRef.Name = "other" }, `requires get on secrets "other"`},
 		"with a load balancer": {previewer, same,
-			func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type: Forbidden"},
+			func(w *website.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeLoadBalancer }, "spec.service.type: Forbidden"},
 		"with another toleration": {previewer, same, func(w *website.Website) {
 			w.Spec.Scheduling.Tolerations[0].Key = "other"
 		}, "spec.scheduling.tolerations: Forbidden"},
 		"of a tag": {previewer, same,
-			func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: "feature-a"} }, refused},
+			func(w *website.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Tag: "feature-a"} }, refused},
 		"of another branch": {previewer, same,
 			func(w *website.Website) { w.Spec.Source.Git.Ref.Branch = "feature-b" }, refused},
 		"of a branch that does not match": {previewer,
@@ -203,7 +203,7 @@ func TestChangesOfPreviews(t *testing.T) {
 		`spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews = nil }), "")
 	again := func(w *website.Website) {
-		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 5}
+		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 5}
 	}
 	checkRefused(t, update(poor, "kubia", again), `spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences[0].UID = types.UID("other") }),

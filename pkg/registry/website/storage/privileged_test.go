@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestPrivilegedFields sets fields that require verbs of their own on Websites, by
@@ -19,12 +20,12 @@ func TestPrivilegedFields(t *testing.T) {
 		field, verb string
 		orElse      string
 	}{
-		"load balancer": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer },
+		"load balancer": {func(w *website.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeLoadBalancer },
 			"spec.service.type", "expose", orClusterIP},
-		"any node port": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeNodePort }, "spec.service.type",
+		"any node port": {func(w *website.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort }, "spec.service.type",
 			"expose", orClusterIP},
 		"node port": {func(w *website.Website) {
-			w.Spec.Service.Type, w.Spec.Service.NodePort = website.ServiceTypeNodePort, 30080
+			w.Spec.Service.Type, w.Spec.Service.NodePort = v1beta1.ServiceTypeNodePort, 30080
 		}, "spec.service.nodePort", "expose", ""},
 		"tolerations": {func(w *website.Website) {
 			w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -49,7 +50,7 @@ func as(ctx context.Context, name string) context.Context {
 }
 
 func withSecret(name string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: name} }
+	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: name} }
 }
 
 func withUsers(w *website.Website) {
@@ -57,13 +58,13 @@ func withUsers(w *website.Website) {
 }
 
 func withUsersOfPreviews(w *website.Website) {
-	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com",
+	w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com",
 		Access: usersOf("key")}
 }
 
 // certified verifies the server of the repository with a CA that every user may get.
 func certified(w *website.Website) {
-	w.Spec.Source.Git.CARef = &website.CAReference{ConfigMapName: "ca", Key: "ca.crt"}
+	w.Spec.Source.Git.CARef = &v1beta1.CAReference{ConfigMapName: "ca", Key: "ca.crt"}
 }
 
 // changed is an update in which admission or a client changes the stored Website.
@@ -163,7 +164,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 	repository := func(r string) func(*website.Website) {
 		return func(w *website.Website) { w.Spec.Source.Git.Repository = r }
 	}
-	at := func(r *website.GitReference) func(*website.Website) {
+	at := func(r *v1beta1.GitReference) func(*website.Website) {
 		return func(w *website.Website) { w.Spec.Source.Git.Ref = r }
 	}
 	tests := map[string]struct {
@@ -177,7 +178,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		}},
 		"the path": {tweak: func(w *website.Website) { w.Spec.Source.Path = "docs" }},
 		"headers": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
+			w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
 		}},
 		"replicas":             {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](7) }},
 		"reference removed":    {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }},
@@ -185,14 +186,14 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"another reference":    {tweak: withSecret("other"), want: strings.Replace(refused, "key", "other", 1)},
 		"another repository":   {tweak: repository("https://evil.example.com/site.git"), want: refused},
 		"another path on it":   {tweak: repository("https://example.com/other.git"), want: refused},
-		"another branch":       {tweak: at(&website.GitReference{Branch: "evil"}), want: refused},
-		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
+		"another branch":       {tweak: at(&v1beta1.GitReference{Branch: "evil"}), want: refused},
+		"a commit":             {tweak: at(&v1beta1.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
 		"no branch":            {tweak: at(nil), want: refused},
 		"a pin": {tweak: func(w *website.Website) {
-			w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40)}
+			w.Spec.Pin = &v1beta1.WebsitePin{Commit: strings.Repeat("a", 40)}
 		}, want: refused},
 		"submodules": {tweak: func(w *website.Website) {
-			w.Spec.Source.Git.Submodules = website.SubmodulesRecursive
+			w.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive
 		}, want: refused},
 		"users": {tweak: withUsers,
 			want: strings.Replace(refused, "spec.source.git.secretRef", "spec.access.basicAuth.secretRef", 1)},
@@ -200,7 +201,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 			want: strings.Replace(refused, "spec.source.git.secretRef", "spec.previews.access.basicAuth.secretRef", 1)},
 		"a CA": {tweak: certified, want: refused},
 		"scope": {tweak: func(w *website.Website) {
-			w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost
+			w.Spec.Source.Git.CredentialScope = v1beta1.CredentialScopeHost
 		}, want: refused},
 	}
 	p := &policy{allowed: []string{"rich/key", "rich/", "rich/ca", "poor/", "poor/ca"}}
@@ -208,7 +209,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
-			w := newWebsite(withSecret("key"), at(&website.GitReference{Branch: "main"}))
+			w := newWebsite(withSecret("key"), at(&v1beta1.GitReference{Branch: "main"}))
 			if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), w, nil,
 				&metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -329,6 +330,6 @@ func TestSubresourcesCannotRefer(t *testing.T) {
 }
 
 // usersOf admits the users in a Secret.
-func usersOf(secret string) website.WebsiteAccess {
-	return website.WebsiteAccess{BasicAuth: &website.BasicAuth{SecretRef: website.SecretReference{Name: secret}}}
+func usersOf(secret string) v1beta1.WebsiteAccess {
+	return v1beta1.WebsiteAccess{BasicAuth: &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: secret}}}
 }

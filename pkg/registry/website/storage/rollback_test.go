@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestRollback: a user with permission to roll back cannot make pods fetch other commits with credentials
@@ -59,8 +60,8 @@ func TestRollback(t *testing.T) {
 			obj, _, err := storage.Status.Update(ctx, "kubia", changed(func(w *website.Website) {
 				w.Status.Commit = served
 				for _, commit := range []string{served, before} {
-					w.Status.History = append(w.Status.History, website.WebsiteRelease{Commit: commit, PublishedTime: metav1.Now(),
-						Cause: website.ReleaseCausePoll})
+					w.Status.History = append(w.Status.History, v1beta1.WebsiteRelease{Commit: commit, PublishedTime: metav1.Now(),
+						Cause: v1beta1.ReleaseCausePoll})
 				}
 			}), nil, nil, false, &metav1.UpdateOptions{})
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest/resttest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestStatusStore runs the updates of the test suite for stores of built-in types.
@@ -37,7 +38,7 @@ func TestStatusStore(t *testing.T) {
 	get := func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		return storage.Status.Get(ctx, obj.(metav1.Object).GetName(), &metav1.GetOptions{})
 	}
-	status := func(tweak func(*website.WebsiteStatus)) resttest.UpdateFunc {
+	status := func(tweak func(*v1beta1.WebsiteStatus)) resttest.UpdateFunc {
 		return func(obj runtime.Object) runtime.Object {
 			tweak(&obj.(*website.Website).Status)
 			return obj
@@ -47,9 +48,9 @@ func TestStatusStore(t *testing.T) {
 	tester.SetRequestInfo(&genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1",
 		Resource: "websites", Subresource: "status"})
 	tester.TestUpdate(newWebsite(), create, get,
-		status(func(s *website.WebsiteStatus) { s.ReadyReplicas = 1 }),
-		status(func(s *website.WebsiteStatus) { s.Replicas = -1 }),
-		status(func(s *website.WebsiteStatus) { s.Commit = "abc" }))
+		status(func(s *v1beta1.WebsiteStatus) { s.ReadyReplicas = 1 }),
+		status(func(s *v1beta1.WebsiteStatus) { s.Replicas = -1 }),
+		status(func(s *v1beta1.WebsiteStatus) { s.Commit = "abc" }))
 }
 
 func TestStatus(t *testing.T) {

@@ -71,15 +71,15 @@ func newStorageWithRules(t *testing.T, policy authorizer.UnconditionalAuthorizer
 func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	w := &website.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: metav1.NamespaceDefault},
-		Spec: website.WebsiteSpec{
+		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
-			Source: website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git",
-				Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
-			Polling: website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
-				Fallback: website.FallbackNone},
-			Service: website.WebsiteService{Type: website.ServiceTypeClusterIP},
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git",
+				Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}},
+			Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving: v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Charset: "UTF-8",
+				Fallback: v1beta1.FallbackNone},
+			Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
 		},
 	}
 	for _, tweak := range tweaks {

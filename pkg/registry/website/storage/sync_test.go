@@ -45,7 +45,7 @@ func syncContext(t *testing.T, user string) context.Context {
 }
 
 // report writes the status as website-controller does.
-func report(t *testing.T, storage *WebsiteStorage, change func(*website.WebsiteStatus)) {
+func report(t *testing.T, storage *WebsiteStorage, change func(*v1beta1.WebsiteStatus)) {
 	t.Helper()
 	update := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		w := old.DeepCopyObject().(*website.Website)
@@ -58,7 +58,7 @@ func report(t *testing.T, storage *WebsiteStorage, change func(*website.WebsiteS
 	}
 }
 
-func start(s *website.WebsiteStatus) {
+func start(s *v1beta1.WebsiteStatus) {
 	if s.Sync == nil {
 		// The watch cache lags. The store detects the conflict, and calls again.
 		return
@@ -67,12 +67,12 @@ func start(s *website.WebsiteStatus) {
 }
 
 // complete reports the completion of a request with a result.
-func complete(result website.SyncResult, commit string) func(*website.WebsiteStatus) {
-	return func(s *website.WebsiteStatus) {
+func complete(result v1beta1.SyncResult, commit string) func(*v1beta1.WebsiteStatus) {
+	return func(s *v1beta1.WebsiteStatus) {
 		if start(s); s.Sync == nil {
 			return
 		}
-		s.Sync.LastCompleted = &website.WebsiteSyncCompletion{
+		s.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{
 			ID: s.Sync.LastRequest.ID, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main",
 			Commit: commit,
 		}
@@ -95,7 +95,7 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 		t.Errorf("recorded %+v, want user, commit and time", recorded)
 	}
 	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.ID != 1 ||
-		response.State != website.SyncStatePending {
+		response.State != v1beta1.SyncStatePending {
 		t.Errorf("response %+v for %+v, want the same generation, and the pending request", response, w)
 	}
 
@@ -351,29 +351,29 @@ func TestSyncWaits(t *testing.T) {
 	}{
 		"succeeded": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
 			report(t, s, start)
-			report(t, s, complete(website.SyncSucceeded, commitB))
+			report(t, s, complete(v1beta1.SyncSucceeded, commitB))
 		}},
 		"failed": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
-			report(t, s, complete(website.SyncFailed, ""))
+			report(t, s, complete(v1beta1.SyncFailed, ""))
 		}, want: "no branch main"},
 		"another commit": {body: `{"commit":"` + commitA + `"}`,
 			end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
 				if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
 					t.Fatal(err)
 				}
-				report(t, s, complete(website.SyncSucceeded, commitB))
+				report(t, s, complete(v1beta1.SyncSucceeded, commitB))
 			}, want: "the commit was not published: all pods serve " + commitB},
 		"requested again": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
 			report(t, s, start)
 			if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
 				t.Fatal(err)
 			}
-			report(t, s, func(status *website.WebsiteStatus) {
+			report(t, s, func(status *v1beta1.WebsiteStatus) {
 				if status.Sync == nil || status.Sync.StartedID == 0 {
 					return
 				}
-				status.Sync.LastCompleted = &website.WebsiteSyncCompletion{ID: status.Sync.StartedID, Time: metav1.Now(),
-					Result: website.SyncSucceeded}
+				status.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: status.Sync.StartedID, Time: metav1.Now(),
+					Result: v1beta1.SyncSucceeded}
 			})
 		}},
 		"suspended": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { suspend(t, s) },
@@ -424,7 +424,7 @@ func TestSyncWaits(t *testing.T) {
 			case test.want != "" && (got.err == nil || !strings.Contains(got.err.Error(), test.want)):
 				t.Errorf("answered %v, want %q", got.err, test.want)
 			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.ID != 1 ||
-				got.response.State != website.SyncStateSucceeded):
+				got.response.State != v1beta1.SyncStateSucceeded):
 				t.Errorf("answered %d %+v (%v), want 200 and Succeeded", got.code, got.response, got.err)
 			}
 			if storage.Sync.waiters.total != 0 {

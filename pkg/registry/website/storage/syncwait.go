@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
@@ -110,7 +111,7 @@ func unavailableError(message string) error {
 
 // pendingSync is an incomplete request with a waiting client.
 type pendingSync struct {
-	requested website.WebsiteSyncRecord
+	requested v1beta1.WebsiteSyncRecord
 	commit    string
 	// last is the last observed Website.
 	last *website.Website
