@@ -8,12 +8,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
@@ -46,52 +44,9 @@ func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules Fie
 	return &FieldAuthorizer{authorizer: authorizer, rules: rules, stored: stored}, nil
 }
 
-// OnCreate returns a validation of new Websites that authorizes their fields
-// and then runs validate, which may be nil. It runs after the strategy and
-// after admission.
-func (a *FieldAuthorizer) OnCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
-	return func(ctx context.Context, obj runtime.Object) error {
-		w, err := toWebsite(obj)
-		if err != nil {
-			return err
-		}
-		if err := a.authorize(ctx, w, nil); err != nil || validate == nil {
-			return err
-		}
-		return validate(ctx, obj)
-	}
-}
-
-// OnUpdate is like OnCreate for changes. Unchanged values are accepted, so that
-// only the user that sets them needs the permission.
-func (a *FieldAuthorizer) OnUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
-	return func(ctx context.Context, obj, old runtime.Object) error {
-		w, err := toWebsite(obj)
-		if err != nil {
-			return err
-		}
-		previous, err := toWebsite(old)
-		if err != nil {
-			return err
-		}
-		if err := a.authorize(ctx, w, previous); err != nil || validate == nil {
-			return err
-		}
-		return validate(ctx, obj, old)
-	}
-}
-
-func toWebsite(obj runtime.Object) (*website.Website, error) {
-	w, ok := obj.(*website.Website)
-	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("authorizing the fields of Websites: got a %T", obj))
-	}
-	return w, nil
-}
-
-// authorize checks the permissions for the fields of w that differ from old, which
-// is nil on creation.
-func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website) error {
+// Authorize checks the permissions for the fields of w that differ from old, which is nil on creation: only the user
+// that sets a value needs the permission. It runs after the strategy and after admission.
+func (a *FieldAuthorizer) Authorize(ctx context.Context, w, old *website.Website) error {
 	before := &v1beta1.WebsiteSpec{}
 	if old != nil {
 		before = &old.Spec

@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
@@ -28,49 +26,26 @@ type hostHolders struct {
 // maxComparedHosts is the number of compared hosts per request: each may occur in thousands of Websites.
 const maxComparedHosts = 8
 
-// onCreate returns a validation of new Websites that warns and then runs validate, which
-// may be nil.
-func (h hostHolders) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
-	return func(ctx context.Context, obj runtime.Object) error {
-		if w, ok := obj.(*website.Website); ok {
-			h.warn(ctx, w, nil)
-		}
-		if validate == nil {
-			return nil
-		}
-		return validate(ctx, obj)
+// warn warns about hosts that old, which is nil on creation, does not have. It returns no error.
+func (h hostHolders) warn(ctx context.Context, w, old *website.Website) error {
+	var known []string
+	if old != nil {
+		known = old.Spec.HostNames()
 	}
-}
-
-// onUpdate is like onCreate for added hosts.
-func (h hostHolders) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
-	return func(ctx context.Context, obj, old runtime.Object) error {
-		w, isWebsite := obj.(*website.Website)
-		previous, wasWebsite := old.(*website.Website)
-		if isWebsite && wasWebsite {
-			h.warn(ctx, w, previous.Spec.HostNames())
-		}
-		if validate == nil {
-			return nil
-		}
-		return validate(ctx, obj, old)
-	}
-}
-
-func (h hostHolders) warn(ctx context.Context, w *website.Website, known []string) {
 	compared := 0
 	for i, host := range w.Spec.HostNames() {
 		if slices.Contains(known, host) {
 			continue
 		}
 		if compared++; compared > maxComparedHosts {
-			return
+			return nil
 		}
 		if holder := h.holder(ctx, w, host); holder != nil {
 			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d].name: %s has the host %q: requests for it do not reach "+
 				"this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))
 		}
 	}
+	return nil
 }
 
 // holder returns the oldest other Website with a host, in any namespace, if it is

@@ -2,17 +2,14 @@ package storage
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -27,26 +24,20 @@ type deploymentNames struct {
 	describer
 }
 
-// onCreate returns a validation of new Websites that checks the name of the Deployment
-// and then runs validate, which may be nil.
-func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
-	return func(ctx context.Context, obj runtime.Object) error {
-		w, ok := obj.(*website.Website)
-		if !ok {
-			return apierrors.NewInternalError(fmt.Errorf("checking the deploymentName of Websites: got a %T", obj))
-		}
-		if other := d.holder(ctx, w); other != nil {
-			// field.Duplicate has no detail. v1alpha1 has the same path.
-			return apierrors.NewInvalid(website.Kind("Website"), w.Name, field.ErrorList{{
-				Type: field.ErrorTypeDuplicate, Field: "spec.deploymentName", BadValue: w.Spec.DeploymentName,
-				Detail: d.describe(ctx, w, other) + " has it: choose another name",
-			}})
-		}
-		if validate == nil {
-			return nil
-		}
-		return validate(ctx, obj)
+// check returns an error for a new Website if another one has the name of its Deployment, which is immutable.
+func (d deploymentNames) check(ctx context.Context, w, old *website.Website) error {
+	if old != nil {
+		return nil
 	}
+	other := d.holder(ctx, w)
+	if other == nil {
+		return nil
+	}
+	// field.Duplicate has no detail. v1alpha1 has the same path.
+	return apierrors.NewInvalid(website.Kind("Website"), w.Name, field.ErrorList{{
+		Type: field.ErrorTypeDuplicate, Field: "spec.deploymentName", BadValue: w.Spec.DeploymentName,
+		Detail: d.describe(ctx, w, other) + " has it: choose another name",
+	}})
 }
 
 // holder returns another Website with the deploymentName of w, or nil. It reads from

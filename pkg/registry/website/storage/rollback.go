@@ -60,10 +60,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 
 	var replaced string
 	change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-		w, err := toWebsite(old)
-		if err != nil {
-			return nil, err
-		}
+		w := old.(*website.Website)
 		if w.ResourceVersion == "" {
 			return nil, apierrors.NewNotFound(website.Resource("websites"), name)
 		}
@@ -78,15 +75,11 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 		return r.manager.Record(w, updated, options.FieldManager), nil
 	})
 	changed, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc,
-		r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: options.DryRun})
+		onUpdate(nil, r.fields.Authorize), false, &metav1.UpdateOptions{DryRun: options.DryRun})
 	if err != nil {
 		return nil, publicConflict(err)
 	}
-	w, err := toWebsite(changed)
-	if err != nil {
-		return nil, err
-	}
-	return registry.NewRollback(w, replaced), nil
+	return registry.NewRollback(changed.(*website.Website), replaced), nil
 }
 
 // preconditionsOf returns the UID and the resource version that the Website must have, if given.

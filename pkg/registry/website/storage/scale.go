@@ -64,7 +64,7 @@ func (r *ScaleREST) Get(ctx context.Context, name string, options *metav1.GetOpt
 	if err != nil {
 		return nil, err
 	}
-	return scaleOf(obj)
+	return scaleOf(obj), nil
 }
 
 // Update changes the number of replicas of an existing Website.
@@ -77,41 +77,23 @@ func (r *ScaleREST) Update(
 	if err != nil {
 		return nil, false, publicConflict(err)
 	}
-	scale, err := scaleOf(obj)
-	return scale, false, err
+	return scaleOf(obj), false, nil
 }
 
 // Admission gets the Scale that the client sent, not the Website behind it.
 
 func admitScaleOnCreate(admit rest.ValidateObjectFunc) rest.ValidateObjectFunc {
-	return func(ctx context.Context, obj runtime.Object) error {
-		scale, err := scaleOf(obj)
-		if err != nil {
-			return err
-		}
-		return admit(ctx, scale)
-	}
+	return func(ctx context.Context, obj runtime.Object) error { return admit(ctx, scaleOf(obj)) }
 }
 
 func admitScaleOnUpdate(admit rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
-		scale, err := scaleOf(obj)
-		if err != nil {
-			return err
-		}
-		oldScale, err := scaleOf(old)
-		if err != nil {
-			return err
-		}
-		return admit(ctx, scale, oldScale)
+		return admit(ctx, scaleOf(obj), scaleOf(old))
 	}
 }
 
-func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
-	w, err := toWebsite(obj)
-	if err != nil {
-		return nil, err
-	}
+func scaleOf(obj runtime.Object) *autoscalingv1.Scale {
+	w := obj.(*website.Website)
 	// The selector is derived from the spec, as the status of a new Website has none.
 	selector := labels.Set(website.PodSelectorLabels(w.Spec.DeploymentName))
 	return &autoscalingv1.Scale{
@@ -124,7 +106,7 @@ func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
 		},
 		Spec:   autoscalingv1.ScaleSpec{Replicas: ptr.Deref(w.Spec.Replicas, 1)},
 		Status: autoscalingv1.ScaleStatus{Replicas: w.Status.Replicas, Selector: selector.String()},
-	}, nil
+	}
 }
 
 // scaledWebsite converts an update of a Scale into an update of its Website.
@@ -140,20 +122,15 @@ func (s *scaledWebsite) Preconditions() *metav1.Preconditions { return s.scale.P
 // UpdatedObject applies the client's change to the Scale of old and returns the
 // resulting Website.
 func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
-	w, err := toWebsite(old.DeepCopyObject())
-	if err != nil {
-		return nil, err
-	}
+	w := old.DeepCopyObject().(*website.Website)
 	resource := website.Resource("websites/scale")
 	if w.ResourceVersion == "" {
 		return nil, apierrors.NewNotFound(resource, s.name)
 	}
 	owners := managedfields.NewScaleHandler(w.ManagedFields, requestGroupVersion(ctx), replicasPaths)
 
-	scale, err := scaleOf(w)
-	if err != nil {
-		return nil, err
-	}
+	var err error
+	scale := scaleOf(w)
 	if scale.ManagedFields, err = owners.ToSubresource(); err != nil {
 		return nil, fmt.Errorf("finding the owners of the Scale's fields: %w", err)
 	}

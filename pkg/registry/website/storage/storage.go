@@ -65,7 +65,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
-	return r.Store.Create(ctx, obj, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))), options)
+	return r.Store.Create(ctx, obj, r.onCreate(createValidation), options)
 }
 
 // Update changes a Website, or creates it by server-side apply, if the requesting
@@ -75,10 +75,46 @@ func (r *REST) Update(
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
-	obj, created, err := r.Store.Update(ctx, name, objInfo,
-		r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
-		r.fields.OnUpdate(r.hosts.onUpdate(updateValidation)), forceAllowCreate, options)
+	obj, created, err := r.Store.Update(ctx, name, objInfo, r.onCreate(createValidation),
+		onUpdate(updateValidation, r.fields.Authorize, r.hosts.warn), forceAllowCreate, options)
 	return obj, created, publicConflict(err)
+}
+
+func (r *REST) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return onCreate(validate, r.fields.Authorize, r.names.check, r.hosts.warn)
+}
+
+// check returns an error if a Website may not be written in place of old, which is nil on creation.
+type check func(ctx context.Context, w, old *website.Website) error
+
+// onCreate returns a validation of new Websites that runs the checks and then validate, which may be nil.
+func onCreate(validate rest.ValidateObjectFunc, checks ...check) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		for _, check := range checks {
+			if err := check(ctx, obj.(*website.Website), nil); err != nil {
+				return err
+			}
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj)
+	}
+}
+
+// onUpdate is like onCreate for changes.
+func onUpdate(validate rest.ValidateObjectUpdateFunc, checks ...check) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		for _, check := range checks {
+			if err := check(ctx, obj.(*website.Website), old.(*website.Website)); err != nil {
+				return err
+			}
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj, old)
+	}
 }
 
 // NewStorage returns the storage of Websites in the versions of scheme, in the

@@ -167,7 +167,7 @@ func (r *SyncREST) get(ctx context.Context, name string) (*website.Website, erro
 	if err != nil {
 		return nil, err
 	}
-	return toWebsite(obj)
+	return obj.(*website.Website), nil
 }
 
 // record records the request, together with concurrent ones.
@@ -182,10 +182,7 @@ func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []str
 			requester = u.GetName()
 		}
 		change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-			w, err := toWebsite(old.DeepCopyObject())
-			if err != nil {
-				return nil, err
-			}
+			w := old.DeepCopyObject().(*website.Website)
 			if w.ResourceVersion == "" {
 				return nil, apierrors.NewNotFound(website.Resource("websites"), name)
 			}
@@ -200,18 +197,6 @@ func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []str
 		if err != nil {
 			return nil, err
 		}
-		return toWebsite(obj)
+		return obj.(*website.Website), nil
 	})
-}
-
-func toWebsite(obj runtime.Object) (*website.Website, error) {
-	// Watches with a shared encoding deliver objects that cache their encodings.
-	if cached, ok := obj.(runtime.CacheableObject); ok {
-		obj = cached.GetObject()
-	}
-	w, ok := obj.(*website.Website)
-	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("got a %T instead of a Website", obj))
-	}
-	return w, nil
 }

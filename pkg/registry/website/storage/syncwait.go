@@ -9,6 +9,7 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -128,11 +129,12 @@ func (p *pendingSync) handle(event watch.Event) (bool, error) {
 	case watch.Deleted:
 		return false, apierrors.NewNotFound(website.Resource("websites"), p.last.Name)
 	case watch.Added, watch.Modified:
-		w, err := toWebsite(event.Object)
-		if err != nil {
-			return false, err
+		obj := event.Object
+		// Watches with a shared encoding deliver objects that cache their encodings.
+		if cached, ok := obj.(runtime.CacheableObject); ok {
+			obj = cached.GetObject()
 		}
-		return p.observe(w)
+		return p.observe(obj.(*website.Website))
 	}
 	return false, nil
 }
