@@ -67,7 +67,7 @@ kube::codegen::gen_client \
 
 go run "${ROOT}/hack/json-schema" "${ROOT}/artifacts/schemas"
 
-# To a file of its own first: a reference of which half is missing helps nobody.
+# The reference is replaced only once it is complete.
 REFERENCE=$(mktemp)
 trap 'rm -f "${SCHEMA}" "${REFERENCE}"' EXIT
 go run "${ROOT}/hack/api-reference" >"${REFERENCE}"

@@ -81,8 +81,8 @@ func byExtension(types map[string]entry) map[string]string {
 	chosen := map[string]string{}
 	for _, contentType := range slices.Sorted(maps.Keys(types)) {
 		for _, extension := range types[contentType].Extensions {
-			before, known := chosen[extension]
-			if !known || rank(contentType) > rank(before) {
+			before, ok := chosen[extension]
+			if !ok || rank(contentType) > rank(before) {
 				chosen[extension] = contentType
 			}
 		}

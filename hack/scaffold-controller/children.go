@@ -17,9 +17,9 @@ import (
 // definition is the group and version of test/bench/website-crd.yaml.
 var definition = schema.GroupVersion{Group: "definition.example.com", Version: "v1beta1"}
 
-func addWebsites(known *runtime.Scheme) {
-	known.AddKnownTypes(definition, &v1beta1.Website{}, &v1beta1.WebsiteList{})
-	metav1.AddToGroupVersion(known, definition)
+func addWebsites(types *runtime.Scheme) {
+	types.AddKnownTypes(definition, &v1beta1.Website{}, &v1beta1.WebsiteList{})
+	metav1.AddToGroupVersion(types, definition)
 }
 
 // children are the desired children of a Website.

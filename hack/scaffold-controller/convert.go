@@ -79,8 +79,8 @@ var pairs sync.Map
 
 // fieldsOf returns, for each field of from, the index of the field of to.
 func fieldsOf(to, from reflect.Type) ([]int, error) {
-	if known, ok := pairs.Load(pair{to, from}); ok {
-		return known.([]int), nil
+	if cached, ok := pairs.Load(pair{to, from}); ok {
+		return cached.([]int), nil
 	}
 	indexes := make([]int, from.NumField())
 	for i := range indexes {

@@ -55,12 +55,12 @@ func run(o options) error {
 	if err != nil {
 		return fmt.Errorf("reading --kubeconfig: %w", err)
 	}
-	known, err := newScheme()
+	types, err := newScheme()
 	if err != nil {
 		return err
 	}
 	managed := ctrl.Options{
-		Scheme:           known,
+		Scheme:           types,
 		Metrics:          server.Options{BindAddress: o.metrics},
 		PprofBindAddress: o.pprof,
 		LeaderElection:   true, LeaderElectionID: leaseName, LeaderElectionNamespace: leaseNamespace,
@@ -118,10 +118,10 @@ func tunedCache() cache.Options {
 
 // newScheme registers the types of v1beta1 in the group of the definition.
 func newScheme() (*runtime.Scheme, error) {
-	known := runtime.NewScheme()
-	if err := scheme.AddToScheme(known); err != nil {
+	types := runtime.NewScheme()
+	if err := scheme.AddToScheme(types); err != nil {
 		return nil, fmt.Errorf("registering the types of Kubernetes: %w", err)
 	}
-	addWebsites(known)
-	return known, nil
+	addWebsites(types)
+	return types, nil
 }

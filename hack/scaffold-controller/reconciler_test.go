@@ -29,12 +29,12 @@ func testWebsite() *v1beta1.Website {
 // counting returns a reconciler and the number of its writes.
 func counting(t *testing.T, compareStatus bool) (*reconciler, *int) {
 	t.Helper()
-	known, err := newScheme()
+	types, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	writes := 0
-	c := fake.NewClientBuilder().WithScheme(known).WithObjects(testWebsite()).WithStatusSubresource(&v1beta1.Website{},
+	c := fake.NewClientBuilder().WithScheme(types).WithObjects(testWebsite()).WithStatusSubresource(&v1beta1.Website{},
 		&appsv1.Deployment{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
@@ -51,7 +51,7 @@ func counting(t *testing.T, compareStatus bool) (*reconciler, *int) {
 				return c.SubResource(subresource).Update(ctx, object, options...)
 			},
 		}).Build()
-	return &reconciler{Client: c, scheme: known, compareStatus: compareStatus}, &writes
+	return &reconciler{Client: c, scheme: types, compareStatus: compareStatus}, &writes
 }
 
 func TestReconcile(t *testing.T) {

@@ -48,39 +48,39 @@ func tlsOptions() map[string]traefiktls.Options {
 
 // follow applies configurations until the context ends. An invalid one is skipped.
 func (e *edge) follow(ctx context.Context, configurations <-chan dynamic.Message) {
-	known := map[string]*dynamic.Configuration{}
+	configurations := map[string]*dynamic.Configuration{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case message := <-configurations:
-			known[message.ProviderName] = message.Configuration
+			configurations[message.ProviderName] = message.Configuration
 		}
-		entries, errs := e.build(ctx, known)
+		entries, errs := e.build(ctx, configurations)
 		for _, err := range errs {
 			fmt.Fprintln(os.Stderr, "traefik:", err)
 		}
 		var certificates []*traefiktls.CertAndStores
-		for _, configuration := range known {
+		for _, configuration := range configurations {
 			if configuration.TLS != nil {
 				certificates = append(certificates, configuration.TLS.Certificates...)
 			}
 		}
 		e.certificates.UpdateConfigs(ctx, nil, tlsOptions(), certificates)
 		e.entries.Store(&entries)
-		e.ready.Store(len(known) == providers)
+		e.ready.Store(len(configurations) == providers)
 	}
 }
 
 // build returns the handlers of each entry point.
-func (e *edge) build(ctx context.Context, known map[string]*dynamic.Configuration) (map[string]*muxer.Muxer, []error) {
+func (e *edge) build(ctx context.Context, configurations map[string]*dynamic.Configuration) (map[string]*muxer.Muxer, []error) {
 	parser, err := muxer.NewSyntaxParser()
 	if err != nil {
 		return nil, []error{err}
 	}
 	entries := map[string]*muxer.Muxer{entryHTTP: muxer.NewMuxer(parser, nil), entryHTTPS: muxer.NewMuxer(parser, nil)}
 	var errs []error
-	for provider, configuration := range known {
+	for provider, configuration := range configurations {
 		if configuration.HTTP == nil {
 			continue
 		}

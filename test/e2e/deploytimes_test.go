@@ -159,7 +159,7 @@ func (d *deployTimes) note(step string, took time.Duration) {
 	if d.took == nil {
 		d.took = map[string][]time.Duration{}
 	}
-	if _, known := d.took[step]; !known {
+	if _, ok := d.took[step]; !ok {
 		d.order = append(d.order, step)
 	}
 	d.took[step] = append(d.took[step], max(0, took))

@@ -25,7 +25,7 @@ import (
 var allRequests = flag.Bool("requests", false, "send the requests of all tables of requesttest to pods")
 
 // sitesAtOnce is the number of Websites that TestRequestsOfPods has at the same time.
-const sitesAtOnce = 5
+const sitesAtOnce = 3
 
 // requestSite is a spec, and the names of the tables with its requests.
 type requestSite struct {

@@ -157,8 +157,8 @@ func (v *traffic) finish(t *testing.T) {
 		t.Errorf("%d of %d requests failed:\n%s", v.failed, v.requests, strings.Join(v.failures, "\n"))
 	}
 	for commit, markers := range v.markers {
-		want, known := v.site.repository.markers[commit]
-		if !known || len(markers) != 1 || !markers[want] {
+		want, ok := v.site.repository.markers[commit]
+		if !ok || len(markers) != 1 || !markers[want] {
 			t.Errorf("answers that said they were of commit %q were of %v, want %q", commit, markers, want)
 		}
 	}

@@ -39,7 +39,7 @@ func StartSSH(dir, address string) (*SSH, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating the client's ssh key: %w", err)
 	}
-	known, err := ssh.NewPublicKey(public)
+	hostKey, err := ssh.NewPublicKey(public)
 	block, blockErr := ssh.MarshalPrivateKey(private, "")
 	if err := errors.Join(err, blockErr); err != nil {
 		return nil, fmt.Errorf("encoding the client's ssh key: %w", err)
@@ -54,7 +54,7 @@ func StartSSH(dir, address string) (*SSH, error) {
 		KnownHosts: []byte(knownhosts.Line([]string{listener.Addr().String()}, host.PublicKey()) + "\n"),
 		server: &sshserver.Server{
 			HostSigners:      []sshserver.Signer{host},
-			PublicKeyHandler: func(_ sshserver.Context, key sshserver.PublicKey) bool { return sshserver.KeysEqual(key, known) },
+			PublicKeyHandler: func(_ sshserver.Context, key sshserver.PublicKey) bool { return sshserver.KeysEqual(key, hostKey) },
 			Handler:          func(session sshserver.Session) { uploadPack(dir, session) },
 		},
 		ended: make(chan struct{}),

@@ -24,8 +24,8 @@ func leftBehind(all []*website.Website, owned []store.OwnedObject) []string {
 	}
 	objects := map[types.NamespacedName][]string{}
 	for _, object := range owned {
-		current, known := names[object.UID]
-		if !known || !object.Controlled {
+		current, ok := names[object.UID]
+		if !ok || !object.Controlled {
 			continue
 		}
 		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Website}

@@ -25,8 +25,8 @@ const longRequest = 500 * time.Millisecond
 func (s *Supervisor) Direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	server := s.server.Load()
-	to, known := reply.(proto.Message)
-	if server == nil || !known {
+	to, ok := reply.(proto.Message)
+	if server == nil || !ok {
 		return invoke(ctx, method, request, reply, cc, options...)
 	}
 	switch r := request.(type) {

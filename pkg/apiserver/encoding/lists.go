@@ -41,8 +41,8 @@ func (l lists) of(object runtime.Object) (*website.WebsiteList, *converter) {
 func (l lists) website(w *website.Website, to *converter, mediaType string,
 	marshal func(versioned) (pieces, error)) (pieces, error) {
 	format := format{to.kind.GroupVersion(), mediaType}
-	if known := l.cache.get(w, format); known != nil {
-		return known, nil
+	if cached := l.cache.get(w, format); cached != nil {
+		return cached, nil
 	}
 	converted, err := to.convert(w)
 	if err != nil {

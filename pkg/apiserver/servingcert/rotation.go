@@ -40,11 +40,11 @@ func (r rotation) next(k *keys, now time.Time, trusted bool) (*keys, error) {
 	// names, for another version, is valid: both versions would replace it in turn.
 	expired := now.After(k.leaf.NotAfter) || isAhead(k.leaf, now) ||
 		slices.ContainsFunc(r.dnsNames, func(name string) bool { return !slices.Contains(k.leaf.DNSNames, name) })
-	settled := trusted && !now.Before(issued(k.ca).Add(propagation))
+	propagated := trusted && !now.Before(issued(k.ca).Add(propagation))
 	switch {
 	case len(k.former) == 0 && renewalDue(k.ca, now):
 		return k.newCA(r.name, now, caLifetimes*r.lifetime)
-	case expired, settled && (!k.signs() || renewalDue(k.leaf, now)):
+	case expired, propagated && (!k.signs() || renewalDue(k.leaf, now)):
 		return k.newLeaf(r.dnsNames, now, r.lifetime)
 	case len(k.former) > 0 && k.signs() && !now.Before(issued(k.leaf).Add(propagation)):
 		next := *k

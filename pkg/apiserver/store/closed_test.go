@@ -91,19 +91,19 @@ func TestClosedMetric(t *testing.T) {
 func TestClosingCancelsRequests(t *testing.T) {
 	const endpoint = "http://127.0.0.1:1"
 	g := newGuard(t, newConfig(endpoint, &configMaps{}))
-	g.settle(t.Context(), nil, endpoint)
+	g.setVerdict(t.Context(), nil, endpoint)
 	handler := g.WithClosedStore(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
 			t.Error("canceled while the server is open")
 		}
-		g.settle(t.Context(), &Closed{ReasonEmpty, "the store is empty"}, endpoint)
+		g.setVerdict(t.Context(), &Closed{ReasonEmpty, "the store is empty"}, endpoint)
 		<-r.Context().Done()
 		if g.Closed() == nil {
 			t.Error("canceled before the server was closed")
 		}
 	}), nil)
 	for range 2 {
-		g.settle(t.Context(), nil, endpoint)
+		g.setVerdict(t.Context(), nil, endpoint)
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		info := &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, APIVersion: "v1beta1",
 			Resource: "websites"}

@@ -40,13 +40,13 @@ func TestClosingEndsTheWatchOfTheCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuard(t, newConfig(endpoint, &configMaps{}))
-			settle := func(verdicts []*Closed) {
+			setVerdicts := func(verdicts []*Closed) {
 				for _, verdict := range verdicts {
-					g.settle(t.Context(), verdict, endpoint)
+					g.setVerdict(t.Context(), verdict, endpoint)
 				}
 			}
 			synctest.Test(t, func(t *testing.T) {
-				settle(test.before)
+				setVerdicts(test.before)
 				w, err := watchSource{watchable{}, g}.Watch(t.Context(), "/websites", storage.ListOptions{})
 				if test.refused {
 					if err == nil {
@@ -58,7 +58,7 @@ func TestClosingEndsTheWatchOfTheCache(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer w.Stop()
-				settle(test.after)
+				setVerdicts(test.after)
 				synctest.Wait()
 				ended := false
 				select {

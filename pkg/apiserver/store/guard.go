@@ -166,7 +166,7 @@ func (g *Guard) verifyEndpoint(ctx context.Context, endpoint string) error {
 	if closed == nil {
 		g.verified(c)
 	}
-	g.settle(ctx, closed, endpoint)
+	g.setVerdict(ctx, closed, endpoint)
 	if closed != nil {
 		return fmt.Errorf("the store at %s is closed: %s", endpoint, closed.Message)
 	}
@@ -233,8 +233,8 @@ func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint s
 	}
 }
 
-// settle notes the verdict about endpoints, and closes or opens the server.
-func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string) {
+// setVerdict records the verdict on endpoints, and closes or opens the server.
+func (g *Guard) setVerdict(ctx context.Context, closed *Closed, endpoints ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if closed != nil {

@@ -238,7 +238,7 @@ func TestReplacedStoreOfSeveralMembers(t *testing.T) {
 	config.Etcd.Transport.ServerList = []string{endpoint, unreachable}
 	g := newGuard(t, config)
 	g.Start(t.Context())
-	g.settle(t.Context(), nil, unreachable)
+	g.setVerdict(t.Context(), nil, unreachable)
 	if closed := g.Closed(); closed != nil {
 		t.Fatalf("the store was not adopted: %v", closed)
 	}

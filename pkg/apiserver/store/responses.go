@@ -185,7 +185,7 @@ func (g *Guard) admit(ctx context.Context, cc *grpc.ClientConn, header *etcdserv
 	case err != nil:
 		return status.Error(codes.Unavailable, err.Error())
 	case closed != nil:
-		g.settle(ctx, closed, endpoints...)
+		g.setVerdict(ctx, closed, endpoints...)
 		// Not Unavailable, which etcd's client would retry.
 		return status.Error(codes.FailedPrecondition, "the store is closed: "+closed.forClients())
 	}

@@ -59,14 +59,14 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 // list returns the shared list of the same quantities.
 func (c sharingCodec) list(list corev1.ResourceList) corev1.ResourceList {
 	var key [len(resourceNames)]string
-	known := 0
+	shared := 0
 	for i, name := range resourceNames {
 		if quantity, ok := list[name]; ok {
 			key[i] = quantity.String()
-			known++
+			shared++
 		}
 	}
-	if known == 0 || known < len(list) {
+	if shared == 0 || shared < len(list) {
 		return list
 	}
 	if shared, ok := c.resources.Get(key); ok {

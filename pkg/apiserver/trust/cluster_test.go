@@ -75,8 +75,8 @@ func waitUntil(t *testing.T, what string, done func() bool) {
 }
 
 func trusts(ca dynamiccertificates.CAContentProvider) bool {
-	_, known := ca.VerifyOptions()
-	return known && len(ca.CurrentCABundleContent()) > 0
+	_, ok := ca.VerifyOptions()
+	return ok && len(ca.CurrentCABundleContent()) > 0
 }
 
 // TestContentDecidesTrust: the trusted CAs follow from the content of the ConfigMap.
@@ -181,7 +181,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-func TestUnknownUsersAreToldToRetry(t *testing.T) {
+func TestRetryWithoutClientCA(t *testing.T) {
 	client := fake.NewClientset()
 	watching := watched(t, client)
 	c := started(t, client, Config{Clients: true, Proxy: true})

@@ -60,8 +60,8 @@ func (p *frontProxy) AuthenticateRequest(request *http.Request) (*authenticator.
 	if request.TLS == nil || len(request.TLS.PeerCertificates) == 0 {
 		return nil, false, nil
 	}
-	options, known := p.config.CAContentProvider.VerifyOptions()
-	if !known {
+	options, ok := p.config.CAContentProvider.VerifyOptions()
+	if !ok {
 		return nil, false, nil
 	}
 	presented := request.TLS.PeerCertificates

@@ -49,11 +49,11 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 	if wrap != nil {
 		config.Wrap(wrap)
 	}
-	hurried := rest.CopyConfig(config)
-	hurried.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryAfterInStatus{next} })
+	retrying := rest.CopyConfig(config)
+	retrying.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryAfterInStatus{next} })
 
 	c := &clients{config: separate(config)}
-	for target, config := range map[*kubernetes.Interface]*rest.Config{&c.kube: hurried, &c.watchKube: config,
+	for target, config := range map[*kubernetes.Interface]*rest.Config{&c.kube: retrying, &c.watchKube: config,
 		&c.events: config} {
 		client, err := kubernetes.NewForConfig(protobuf(separate(config)))
 		if err != nil {
@@ -61,14 +61,14 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 		}
 		*target = client
 	}
-	for target, config := range map[*versioned.Interface]*rest.Config{&c.websites: hurried, &c.watchWebsites: config} {
+	for target, config := range map[*versioned.Interface]*rest.Config{&c.websites: retrying, &c.watchWebsites: config} {
 		client, err := versioned.NewForConfig(separate(config))
 		if err != nil {
 			return nil, fmt.Errorf("creating a client for Websites: %w", err)
 		}
 		*target = client
 	}
-	for target, config := range map[*gatewayclient.Interface]*rest.Config{&c.gateway: hurried, &c.watchGateway: config} {
+	for target, config := range map[*gatewayclient.Interface]*rest.Config{&c.gateway: retrying, &c.watchGateway: config} {
 		client, err := gatewayclient.NewForConfig(separate(config))
 		if err != nil {
 			return nil, fmt.Errorf("creating a client for Gateway API: %w", err)

@@ -54,9 +54,9 @@ func TestPrintableIsACopy(t *testing.T) {
 	}
 }
 
-// TestAccessIsAKnownWord: a compromised pod can respond with anything, and the status shows its
+// TestAccessOfHostilePod: a compromised pod can respond with anything, and the status shows its
 // access problem.
-func TestAccessIsAKnownWord(t *testing.T) {
+func TestAccessOfHostilePod(t *testing.T) {
 	for answered, want := range map[access.Problem]workload.Access{
 		"":                            workload.AccessOpen,
 		access.ProblemMissing:         workload.AccessSecretMissing,
@@ -80,8 +80,8 @@ func TestAccessIsAKnownWord(t *testing.T) {
 	}
 }
 
-// TestWarningsAreKnownWords: only known words of a pod get into a status, each once.
-func TestWarningsAreKnownWords(t *testing.T) {
+// TestWarningsOfHostilePod: only warnings of the API get into a status, each once.
+func TestWarningsOfHostilePod(t *testing.T) {
 	status := statusOf(commitA)
 	status.Warnings = []release.Warning{"x", release.WarningSubmodules, release.WarningIndexMissing, "a b",
 		release.WarningSubmodules}

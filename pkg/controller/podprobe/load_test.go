@@ -175,9 +175,9 @@ func TestProbesAreBounded(t *testing.T) {
 	})
 }
 
-// TestSiblingsAreProbedSoon: once the commit of one pod is observed, the commit of its siblings is
+// TestSiblingsAreProbedAtOnce: once the commit of one pod is observed, the commit of its siblings is
 // observed as well.
-func TestSiblingsAreProbedSoon(t *testing.T) {
+func TestSiblingsAreProbedAtOnce(t *testing.T) {
 	const n = 20
 	synctest.Test(t, func(t *testing.T) {
 		p, pods := startMany(t)
@@ -185,13 +185,13 @@ func TestSiblingsAreProbedSoon(t *testing.T) {
 			p.Probe(cache.NewObjectName("good", "site"), podOf("good", i))
 		}
 		time.Sleep(5 * time.Second)
-		commits := func() (known int) {
+		commits := func() (n int) {
 			for i := range n {
 				if seen, _ := p.Observation(podOf("good", i).UID); seen.Commit == commitB {
-					known++
+					n++
 				}
 			}
-			return known
+			return n
 		}
 		pods.set(commitB, nil)
 		p.Probe(cache.NewObjectName("good", "site"), podOf("good", 0))

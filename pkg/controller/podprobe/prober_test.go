@@ -149,44 +149,44 @@ func TestProbe(t *testing.T) {
 		// polls change the pod before each poll; 30 seconds are between them.
 		polls []func(p *fakePods)
 		want  workload.Observation
-		// wantKnown is false if no observation is expected.
-		wantKnown   bool
+		// wantOK is false if no observation is expected.
+		wantOK      bool
 		wantChanges int
 		wantAgain   time.Duration
 	}{
 		"served": {
 			polls: []func(*fakePods){serves(commitA)},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantOK: true, wantChanges: 1,
 			wantAgain: time.Minute,
 		},
 		"the same again is no change": {
 			polls: []func(*fakePods){serves(commitA), nil, nil},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantOK: true, wantChanges: 1,
 			wantAgain: time.Minute,
 		},
 		"another commit": {
 			polls: []func(*fakePods){serves(commitA), serves(commitB)},
-			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2,
+			want:  workload.Observation{Reachable: true, Commit: commitB}, wantOK: true, wantChanges: 2,
 			wantAgain: time.Minute,
 		},
 		"path not found": {
 			polls: []func(*fakePods){func(p *fakePods) { p.status = statusOf(commitA); p.status.PathFound = false }},
-			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantOK: true, wantChanges: 1,
 			wantAgain: unhealthyPeriod,
 		},
 		"path never found": {
 			polls: []func(*fakePods){fails("", git.ReasonPathNotFound, 1)},
-			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantOK: true, wantChanges: 1,
 			wantAgain: unhealthyPeriod,
 		},
 		"one poll lost": {
 			polls: []func(*fakePods){serves(commitA), lost},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantOK: true, wantChanges: 1,
 			wantAgain: time.Minute,
 		},
 		"unreachable keeps the last observation": {
 			polls: []func(*fakePods){serves(commitA), lost, nil},
-			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
+			want:  workload.Observation{Commit: commitA}, wantOK: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 		"never reached": {
 			polls: []func(*fakePods){lost},
@@ -194,34 +194,34 @@ func TestProbe(t *testing.T) {
 			wantAgain: unhealthyPeriod,
 		},
 		"the remote becomes unreachable": {
-			polls:     []func(*fakePods){serves(commitA), fails(commitA, git.ReasonUnreachable, 1)},
-			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnreachable},
-			wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
+			polls:  []func(*fakePods){serves(commitA), fails(commitA, git.ReasonUnreachable, 1)},
+			want:   workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnreachable},
+			wantOK: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 		"fails again and again": {
 			polls: []func(*fakePods){fails("", git.ReasonAuthentication, 1), fails("", git.ReasonAuthentication, 2),
 				fails("", git.ReasonAuthentication, 3)},
-			want:      workload.Observation{Reachable: true, Failure: git.ReasonAuthentication, FailedTwice: true},
-			wantKnown: true, wantChanges: 2, wantAgain: 2 * unhealthyPeriod,
+			want:   workload.Observation{Reachable: true, Failure: git.ReasonAuthentication, FailedTwice: true},
+			wantOK: true, wantChanges: 2, wantAgain: 2 * unhealthyPeriod,
 		},
 		"a newer failure that is unknown": {
-			polls:     []func(*fakePods){fails(commitA, git.ReasonNotFound, 1), fails(commitA, "Moon", 2)},
-			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnknown, FailedTwice: true},
-			wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
+			polls:  []func(*fakePods){fails(commitA, git.ReasonNotFound, 1), fails(commitA, "Moon", 2)},
+			want:   workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnknown, FailedTwice: true},
+			wantOK: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 		"remote comes back": {
-			polls:     []func(*fakePods){fails(commitA, git.ReasonTimedOut, 1), serves(commitA)},
-			want:      workload.Observation{Reachable: true, Commit: commitA},
-			wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
+			polls:  []func(*fakePods){fails(commitA, git.ReasonTimedOut, 1), serves(commitA)},
+			want:   workload.Observation{Reachable: true, Commit: commitA},
+			wantOK: true, wantChanges: 2, wantAgain: time.Minute,
 		},
 		"slow first fetch is no failure": {
 			polls: []func(*fakePods){nil, nil},
-			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantOK: true, wantChanges: 1,
 			wantAgain: 2 * unhealthyPeriod,
 		},
 		"the agent does not answer once": {
 			polls: []func(*fakePods){serves(commitA), func(p *fakePods) { p.code = http.StatusBadGateway }},
-			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1,
+			want:  workload.Observation{Reachable: true, Commit: commitA}, wantOK: true, wantChanges: 1,
 			wantAgain: unhealthyPeriod,
 		},
 		"the agent does not answer": {
@@ -229,30 +229,30 @@ func TestProbe(t *testing.T) {
 				func(p *fakePods) { p.code = http.StatusGatewayTimeout }, nil},
 			want: workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonNotFound,
 				SyncUnreachable: true},
-			wantKnown: true, wantChanges: 2,
+			wantOK: true, wantChanges: 2,
 			wantAgain: unhealthyPeriod,
 		},
 		"the agent has never answered": {
-			polls:     []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
-			want:      workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
-			wantKnown: true, wantChanges: 2,
+			polls:  []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
+			want:   workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
+			wantOK: true, wantChanges: 2,
 			// Such a probe holds a worker until its timeout, and the site is served.
 			wantAgain: time.Minute,
 		},
 		"a new commit while the agent does not answer": {
 			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 2),
 				func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
-			want: workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2,
+			want: workload.Observation{Reachable: true, Commit: commitB}, wantOK: true, wantChanges: 2,
 			wantAgain: unhealthyPeriod,
 		},
 		"a pod without an agent": {
 			polls: []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusNotFound }, nil, nil},
-			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true,
+			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantOK: true,
 			wantChanges: 1, wantAgain: time.Minute,
 		},
 		"something else than a commit": {
 			polls: []func(*fakePods){serves(commitA), serves("<html>"), nil},
-			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unhealthyPeriod,
+			want:  workload.Observation{Commit: commitA}, wantOK: true, wantChanges: 2, wantAgain: unhealthyPeriod,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -265,9 +265,9 @@ func TestProbe(t *testing.T) {
 				again = f.poll(t)
 				f.clock.Step(30 * time.Second)
 			}
-			got, known := f.Observation("uid-of-a")
-			if known != test.wantKnown || known && got != test.want {
-				t.Errorf("Observation() = %+v, %t, want %+v, %t", got, known, test.want, test.wantKnown)
+			got, ok := f.Observation("uid-of-a")
+			if ok != test.wantOK || ok && got != test.want {
+				t.Errorf("Observation() = %+v, %t, want %+v, %t", got, ok, test.want, test.wantOK)
 			}
 			if got := f.changed(t); got != test.wantChanges {
 				t.Errorf("%d changes were reported, want %d", got, test.wantChanges)
@@ -305,8 +305,8 @@ func TestEndedPods(t *testing.T) {
 	for f.queue.Len() > 0 {
 		f.next(ctx)
 	}
-	if got, known := f.Observation(ended.UID); known || f.pods.probes != probes {
-		t.Errorf("known (%t): %+v, probed %d times", known, got, f.pods.probes-probes)
+	if got, ok := f.Observation(ended.UID); ok || f.pods.probes != probes {
+		t.Errorf("ok (%t): %+v, probed %d times", ok, got, f.pods.probes-probes)
 	}
 }
 
@@ -341,7 +341,7 @@ func TestSiblingsAreProbedWhenACommitArrives(t *testing.T) {
 	}
 	f.next(ctx)
 	if got, _ := f.Observation("uid-of-b"); got.Commit != commitB {
-		t.Errorf("the sibling is known to serve %q, want %q", got.Commit, commitB)
+		t.Errorf("the sibling is ok to serve %q, want %q", got.Commit, commitB)
 	}
 }
 
@@ -358,7 +358,7 @@ func TestRun(t *testing.T) {
 		<-f.Changes()
 	}
 	for _, uid := range []types.UID{"uid-of-a", "uid-of-b"} {
-		if _, known := f.Observation(uid); !known {
+		if _, ok := f.Observation(uid); !ok {
 			t.Errorf("there is no observation of %s", uid)
 		}
 	}
@@ -383,19 +383,19 @@ func TestForgottenPodsAreNotProbed(t *testing.T) {
 	if n := polls(); n == 0 {
 		t.Fatal("a pod was not probed")
 	}
-	if _, known := f.Observation("uid-of-a"); !known {
+	if _, ok := f.Observation("uid-of-a"); !ok {
 		t.Fatal("there is no observation of the pod")
 	}
 	f.Probe(testWebsite, newPod("a"))
 	f.Forget("uid-of-a")
 	n := polls()
-	if _, known := f.Observation("uid-of-a"); known || n != 0 {
-		t.Errorf("a forgotten pod was probed %d times, known: %t", n, known)
+	if _, ok := f.Observation("uid-of-a"); ok || n != 0 {
+		t.Errorf("a forgotten pod was probed %d times, ok: %t", n, ok)
 	}
 	f.Probe(testWebsite, newPod("a"))
 	n = polls()
-	if _, known := f.Observation("uid-of-a"); !known || n == 0 {
-		t.Errorf("one that is back was probed %d times, known: %t", n, known)
+	if _, ok := f.Observation("uid-of-a"); !ok || n == 0 {
+		t.Errorf("one that is back was probed %d times, ok: %t", n, ok)
 	}
 }
 

@@ -280,8 +280,8 @@ func (f *followed) waitKnown(t *testing.T, commit string) {
 	t.Helper()
 	waitFor(t, "all are known to serve the commit", func() bool {
 		return !slices.ContainsFunc(f.replicas, func(r *replica) bool {
-			seen, known := f.Observation(r.pod.UID)
-			return !known || seen.Commit != commit
+			seen, ok := f.Observation(r.pod.UID)
+			return !ok || seen.Commit != commit
 		})
 	})
 }

@@ -129,8 +129,8 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCommitIsKnownAtOnce: a commit is observed at the end of the sync that fetched it.
-func TestCommitIsKnownAtOnce(t *testing.T) {
+// TestCommitIsReportedAtOnce: a commit is observed at the end of the sync that fetched it.
+func TestCommitIsReportedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := &waitingPods{period: time.Minute}
 		p := startWaitingPods(t, pods, 1)

@@ -122,18 +122,18 @@ func TestPeriods(t *testing.T) {
 		check(t, "nothing is wanted", g.after(time.Minute))
 		g.Want(shop, targetOf("a.example.com"), false)
 		check(t, "well", g.after(130*time.Second), 60, 120, 180)
-		if known := g.Want(shop, targetOf("a.example.com"), false); known["a.example.com"].Commit != testCommit ||
+		if expected := g.Want(shop, targetOf("a.example.com"), false); expected["a.example.com"].Commit != testCommit ||
 			g.changes != 1 {
-			t.Errorf("%+v is known after %d changes, want the commit and one change", known, g.changes)
+			t.Errorf("%+v is expected after %d changes, want the commit and one change", expected, g.changes)
 		}
 		check(t, "the same target", g.after(time.Second))
 
 		g.header = "Server: other"
 		g.Want(shop, targetOf("a.example.com"), true)
 		check(t, "asked for, and failing", g.after(25*time.Second), 191, 201, 211)
-		if known := g.Want(shop, targetOf("a.example.com"), false); !strings.Contains(known["a.example.com"].Failure,
+		if expected := g.Want(shop, targetOf("a.example.com"), false); !strings.Contains(expected["a.example.com"].Failure,
 			"not from a pod of the site") || g.changes != 2 {
-			t.Errorf("%+v is known after %d changes, want the failure and two changes", known, g.changes)
+			t.Errorf("%+v is expected after %d changes, want the failure and two changes", expected, g.changes)
 		}
 
 		g.header = "Website-Commit: " + testCommit
@@ -220,12 +220,12 @@ func TestEarlierTarget(t *testing.T) {
 		g.Want(shop, targetOf("b.example.com"), false)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if known := g.Want(shop, targetOf("b.example.com"), false); len(known) != 0 {
-			t.Errorf("%+v is known of another target", known)
+		if expected := g.Want(shop, targetOf("b.example.com"), false); len(expected) != 0 {
+			t.Errorf("%+v is expected of another target", expected)
 		}
 		check(t, "each target is requested", g.after(2*time.Second), 1, 2)
-		if known := g.Want(shop, targetOf("b.example.com"), false); known["b.example.com"].Commit != testCommit {
-			t.Errorf("%+v is known, want the commit", known)
+		if expected := g.Want(shop, targetOf("b.example.com"), false); expected["b.example.com"].Commit != testCommit {
+			t.Errorf("%+v is expected, want the commit", expected)
 		}
 	})
 }
@@ -254,7 +254,7 @@ func TestHostsWithoutAnswer(t *testing.T) {
 		time.Sleep(requestTimeout)
 		synctest.Wait()
 		if results := g.Want(cache.NewObjectName("default", "one"), targetOf(), false); len(results) != 4 {
-			t.Errorf("%d hosts are known after one timeout, want all 4", len(results))
+			t.Errorf("%d hosts are expected after one timeout, want all 4", len(results))
 		}
 	})
 }
@@ -296,7 +296,7 @@ func TestHostsWithoutAnswerOfANamespace(t *testing.T) {
 		synctest.Wait()
 		for i := range workers {
 			if results := g.Want(cache.NewObjectName("silent", fmt.Sprint(i)), silent, false); len(results) != len(hosts) {
-				t.Errorf("%d hosts of Website %d are known, want %d", len(results), i, len(hosts))
+				t.Errorf("%d hosts of Website %d are expected, want %d", len(results), i, len(hosts))
 			}
 		}
 	})
@@ -324,8 +324,8 @@ func TestOneOfSeveralAnswers(t *testing.T) {
 				}
 				g.Want(shop, target, false)
 				g.after(requestTimeout)
-				if known := g.Want(shop, target, false); known["a.example.com"].Commit != testCommit {
-					t.Errorf("%+v is known, want the commit", known)
+				if expected := g.Want(shop, target, false); expected["a.example.com"].Commit != testCommit {
+					t.Errorf("%+v is expected, want the commit", expected)
 				}
 			})
 		})

@@ -21,7 +21,7 @@ func (t Target) equal(other Target) bool {
 // lacks reports whether one of hosts is not in a target.
 func (t Target) lacks(hosts []Host) bool {
 	return slices.ContainsFunc(hosts, func(host Host) bool {
-		return !slices.ContainsFunc(t.Hosts, func(known Host) bool { return known.Name == host.Name })
+		return !slices.ContainsFunc(t.Hosts, func(other Host) bool { return other.Name == host.Name })
 	})
 }
 

@@ -67,8 +67,8 @@ var index = regexp.MustCompile(`\[[^\]]*\]`)
 
 // mentioned reports whether a path is among paths, or a prefix of one of them.
 func mentioned(paths map[string]bool, path string) bool {
-	for known := range paths {
-		if rest, found := strings.CutPrefix(known, path); found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+	for other := range paths {
+		if rest, found := strings.CutPrefix(other, path); found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return true
 		}
 	}

@@ -92,9 +92,9 @@ func requiredPermissions(w *website.Website, before *v1beta1.WebsiteSpec, rules 
 			})
 		}
 	}
-	known := sets.New(before.HostNames()...)
+	former := sets.New(before.HostNames()...)
 	for i, host := range w.Spec.HostNames() {
-		if !known.Has(host) {
+		if !former.Has(host) {
 			onHost(host, field.NewPath("spec", "hosts").Index(i).Child("name"))
 		}
 	}
@@ -125,7 +125,7 @@ func requiredForPreview(w, old *website.Website) []permission {
 	}
 	metadata := field.NewPath("metadata")
 	if owner, set := w.Labels[website.LabelPreviewOf]; set {
-		if former, known := old.Labels[website.LabelPreviewOf]; !known || former != owner {
+		if former, ok := old.Labels[website.LabelPreviewOf]; !ok || former != owner {
 			onOwner(owner, metadata.Child("labels").Key(website.LabelPreviewOf))
 		}
 	}
@@ -149,7 +149,7 @@ func changesExposure(service, before *v1beta1.WebsiteService) bool {
 		return true
 	}
 	for key, value := range service.Annotations {
-		if former, known := before.Annotations[key]; !known || former != value {
+		if former, ok := before.Annotations[key]; !ok || former != value {
 			return true
 		}
 	}
@@ -164,13 +164,13 @@ type toleration struct {
 }
 
 func tolerationsOf(list []corev1.Toleration) sets.Set[toleration] {
-	known := sets.New[toleration]()
+	tolerations := sets.New[toleration]()
 	for _, t := range list {
 		seconds, forever := ptr.Deref(t.TolerationSeconds, 0), t.TolerationSeconds == nil
 		t.TolerationSeconds = nil
-		known.Insert(toleration{t, seconds, forever})
+		tolerations.Insert(toleration{t, seconds, forever})
 	}
-	return known
+	return tolerations
 }
 
 // samePreviews reports whether previews have the same branches and hosts. The Secret

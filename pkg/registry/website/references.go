@@ -133,13 +133,13 @@ func isWithin(recipients, before any) bool {
 // creation, does not have with the same recipients.
 func changedReferences(w *website.Website, old *v1beta1.WebsiteSpec) []objectReference {
 	spec := &w.Spec
-	known := map[string]objectReference{}
+	former := map[string]objectReference{}
 	for _, r := range referencesOf(old) {
-		known[r.path.String()] = r
+		former[r.path.String()] = r
 	}
 	var changed []objectReference
 	for _, r := range referencesOf(spec) {
-		before, found := known[r.path.String()]
+		before, found := former[r.path.String()]
 		_, isGit := r.recipients.(gitRecipients)
 		if !found || isGit && fetchesPin(w, old) || before.resource != r.resource || before.name != r.name ||
 			!isWithin(r.recipients, before.recipients) {

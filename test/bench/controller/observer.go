@@ -69,8 +69,8 @@ func newObserver(fail func(error)) *observer {
 	return &observer{ready: map[string][]sighting{}, available: map[string]time.Time{}, fail: fail}
 }
 
-// see records a Website, and returns its version.
-func (o *observer) see(w *website, now time.Time) string {
+// observe records a Website, and returns its version.
+func (o *observer) observe(w *website, now time.Time) string {
 	if !w.isReady() {
 		return w.Metadata.ResourceVersion
 	}
@@ -83,14 +83,14 @@ func (o *observer) see(w *website, now time.Time) string {
 	return w.Metadata.ResourceVersion
 }
 
-// seeAvailable records a Deployment, and returns its version.
-func (o *observer) seeAvailable(d *appsv1.Deployment, now time.Time) string {
+// observeDeployment records a Deployment, and returns its version.
+func (o *observer) observeDeployment(d *appsv1.Deployment, now time.Time) string {
 	if d.Status.ObservedGeneration == 0 || d.Status.AvailableReplicas < *d.Spec.Replicas {
 		return d.ResourceVersion
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.available[d.Name]; !known {
+	if _, ok := o.available[d.Name]; !ok {
 		o.available[d.Name] = now
 	}
 	return d.ResourceVersion
@@ -111,13 +111,13 @@ func (o *observer) readyAt(name string, generation int64) (time.Time, bool) {
 func (o *observer) availableAt(name string) (time.Time, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at, known := o.available[name]
-	return at, known
+	at, ok := o.available[name]
+	return at, ok
 }
 
-// watch watches from the state at its begin until ctx ends. see records an object and returns its version.
+// watch watches from the state at its begin until ctx ends. record records an object and returns its version.
 func watch[T any](ctx context.Context, o *observer, c *measure.Client, path string,
-	see func(*T, time.Time) string) (func(), error) {
+	record func(*T, time.Time) string) (func(), error) {
 	version := ""
 	open := func() (*http.Response, error) {
 		query := url.Values{"watch": {"1"}, "timeoutSeconds": {strconv.Itoa(watchSeconds)}}
@@ -144,7 +144,7 @@ func watch[T any](ctx context.Context, o *observer, c *measure.Client, path stri
 				if event.Type == apiwatch.Error {
 					o.fail(fmt.Errorf("watching %s: the server has sent an error", path))
 				} else if event.Type != apiwatch.Deleted {
-					version = see(&event.Object, time.Now())
+					version = record(&event.Object, time.Now())
 				}
 			}
 			_ = response.Body.Close()

@@ -26,7 +26,7 @@ func TestReadyAt(t *testing.T) {
 		if err := json.Unmarshal([]byte(object), &w); err != nil {
 			t.Fatal(err)
 		}
-		o.see(&w, begin.Add(time.Duration(i)*time.Second))
+		o.observe(&w, begin.Add(time.Duration(i)*time.Second))
 	}
 	for generation, want := range map[int64]int{1: 1, 2: 4, 4: 4} {
 		if at, seen := o.readyAt("site", generation); !seen || at != begin.Add(time.Duration(want)*time.Second) {
@@ -38,17 +38,17 @@ func TestReadyAt(t *testing.T) {
 	}
 }
 
-func TestSeeAvailable(t *testing.T) {
+func TestObserveDeployment(t *testing.T) {
 	o := newObserver(func(error) {})
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "site"},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(0))}}
-	o.seeAvailable(d, time.Unix(1, 0))
+	o.observeDeployment(d, time.Unix(1, 0))
 	if _, seen := o.availableAt("site"); seen {
 		t.Error("a Deployment without an observed generation is not available")
 	}
 	d.Status.ObservedGeneration = 1
-	o.seeAvailable(d, time.Unix(2, 0))
-	o.seeAvailable(d, time.Unix(3, 0))
+	o.observeDeployment(d, time.Unix(2, 0))
+	o.observeDeployment(d, time.Unix(3, 0))
 	if at, _ := o.availableAt("site"); at != time.Unix(2, 0) {
 		t.Errorf("available at %v, want the first time", at)
 	}

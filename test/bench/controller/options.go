@@ -44,8 +44,8 @@ func allContenders() []string {
 }
 
 func validate(o measure.Options) error {
-	if err := measure.Known("target", o.Targets, allContenders()); err != nil {
+	if err := measure.CheckNames("target", o.Targets, allContenders()); err != nil {
 		return err
 	}
-	return measure.Known("scenario", o.Scenarios, allScenarios())
+	return measure.CheckNames("scenario", o.Scenarios, allScenarios())
 }

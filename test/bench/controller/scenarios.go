@@ -95,13 +95,13 @@ func (t *trial) awaitCreated(ctx context.Context, s *sample, names []string, beg
 		first, last = time.Now(), time.Time{}
 		for i, name := range names {
 			begin := begins[i]
-			available, known := t.observer.availableAt(name)
+			available, ok := t.observer.availableAt(name)
 			end := available
-			if known && t.contender.hasController() {
-				end, known = t.observer.readyAt(name, 1)
+			if ok && t.contender.hasController() {
+				end, ok = t.observer.readyAt(name, 1)
 				s.reported = append(s.reported, measure.Milliseconds(max(0, end.Sub(available))))
 			}
-			if !known {
+			if !ok {
 				return fmt.Errorf("%s is not Ready", name)
 			}
 			s.ready = append(s.ready, measure.Milliseconds(end.Sub(begin)))

@@ -110,7 +110,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 // observe begins the watches.
 func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 	deployments, err := watch(ctx, t.observer, t.client, "/apis/apps/v1/namespaces/"+t.namespace+"/deployments",
-		t.observer.seeAvailable)
+		t.observer.observeDeployment)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 	if !t.contender.hasController() {
 		return nil
 	}
-	websites, err := watch(ctx, t.observer, t.client, t.websites, t.observer.see)
+	websites, err := watch(ctx, t.observer, t.client, t.websites, t.observer.observe)
 	if err != nil {
 		return err
 	}

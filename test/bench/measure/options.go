@@ -127,11 +127,11 @@ func (o Options) parse(name string, args []string, hasQuick bool) (Options, erro
 	return o, nil
 }
 
-// Known returns an error for a name that is none of known.
-func Known(what string, names, known []string) error {
+// CheckNames returns an error for a name that is not one of valid.
+func CheckNames(what string, names, valid []string) error {
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no %s %q, only %q", what, name, known)
+		if !slices.Contains(valid, name) {
+			return fmt.Errorf("there is no %s %q, only %q", what, name, valid)
 		}
 	}
 	return nil

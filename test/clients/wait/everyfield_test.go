@@ -158,9 +158,9 @@ func (s *site) compareAsArgoCD() {
 		for _, object := range []*unstructured.Unstructured{config, live, last} {
 			normalizeQuantities(t, object)
 		}
-		known := withoutOthers(last.Object, live.Object)
+		own := withoutOthers(last.Object, live.Object)
 		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(
-			encode(t, last.Object), encode(t, config.Object), encode(t, known))
+			encode(t, last.Object), encode(t, config.Object), encode(t, own))
 		if err != nil || string(patch) != "{}" {
 			t.Errorf("Argo CD finds the difference %s, %v", patch, err)
 		}
@@ -216,15 +216,15 @@ func normalizeQuantities(t *testing.T, object *unstructured.Unstructured) {
 		if !found {
 			continue
 		}
-		var known any = &resource.Quantity{}
+		var typed any = &resource.Quantity{}
 		if field.Type == "core/v1/ResourceRequirements" {
-			known = &corev1.ResourceRequirements{}
+			typed = &corev1.ResourceRequirements{}
 		}
 		var normalized any
-		if err := json.Unmarshal(encode(t, value), known); err != nil {
+		if err := json.Unmarshal(encode(t, value), typed); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(encode(t, known), &normalized); err != nil {
+		if err := json.Unmarshal(encode(t, typed), &normalized); err != nil {
 			t.Fatal(err)
 		}
 		setNested(t, object, normalized, path...)

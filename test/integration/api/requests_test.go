@@ -70,7 +70,7 @@ func TestRequestsOfTypedClients(t *testing.T) {
 	}
 }
 
-func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1beta1.WebsiteSyncRequest) {
+func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, request *v1beta1.WebsiteSyncRequest) {
 	t.Helper()
 	ctx := t.Context()
 	if _, err := websites.Rollback(ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: "another"}},
@@ -80,10 +80,10 @@ func testTypedRollback(t *testing.T, websites typed.WebsiteInterface, known *v1b
 	// The controller of the cluster observes no commits, so the replaced commit depends on its
 	// last report.
 	rolledBack, err := websites.Rollback(
-		ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: known.UID}, Commit: ptr.To(oldCommit)},
+		ctx, "kubia", &v1beta1.WebsiteRollback{ObjectMeta: metav1.ObjectMeta{UID: request.UID}, Commit: ptr.To(oldCommit)},
 		metav1.CreateOptions{FieldManager: "desk"},
 	)
-	if err != nil || ptr.Deref(rolledBack.Commit, "") != oldCommit || rolledBack.Generation != known.Generation+1 {
+	if err != nil || ptr.Deref(rolledBack.Commit, "") != oldCommit || rolledBack.Generation != request.Generation+1 {
 		t.Fatalf("a rollback answered %+v (%v), want that commit", rolledBack, err)
 	}
 	w, err := websites.Get(ctx, "kubia", metav1.GetOptions{})

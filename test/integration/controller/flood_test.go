@@ -37,7 +37,7 @@ func (a *arrivals) record(watcher watch.Interface, arrived func(watch.Event) (na
 	for event := range watcher.ResultChan() {
 		if name, is := arrived(event); is {
 			a.mu.Lock()
-			if _, known := a.at[name]; !known {
+			if _, ok := a.at[name]; !ok {
 				a.at[name] = time.Now()
 			}
 			a.mu.Unlock()

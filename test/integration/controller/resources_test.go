@@ -13,9 +13,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestFractionalResourcesSettle: the API server rounds the quantities of a Deployment, which the
+// TestFractionalResourcesBecomeReady: the API server rounds the quantities of a Deployment, which the
 // controller must not treat as a change.
-func TestFractionalResourcesSettle(t *testing.T) {
+func TestFractionalResourcesBecomeReady(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
 	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500u")}

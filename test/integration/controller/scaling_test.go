@@ -46,7 +46,7 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 			}
 		}
 	}
-	settled := func(generation int64, replicas int32) func(*v1beta1.Website, bool, bool) bool {
+	stable := func(generation int64, replicas int32) func(*v1beta1.Website, bool, bool) bool {
 		return func(w *v1beta1.Website, isReady, isReconciling bool) bool {
 			return w.Status.ObservedGeneration == generation && isReady && !isReconciling &&
 				w.Status.AvailableReplicas == replicas
@@ -56,7 +56,7 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 		kubectl := fmt.Sprintf("--replicas=%d", replicas)
 		framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, kubectl)
 		// Reconciling is reported only if it lasts longer than the delay of a status write.
-		if play(kubectl, settled(current.Generation+1+int64(i), replicas)) {
+		if play(kubectl, stable(current.Generation+1+int64(i), replicas)) {
 			t.Errorf("%s ended Ready", kubectl)
 		}
 	}
@@ -72,5 +72,5 @@ func TestOnlyARolloutEndsReady(t *testing.T) {
 			w.Status.AvailableReplicas == 2
 	})
 	patch("10m")
-	play("the end of a rollout", settled(current.Generation+4, 2))
+	play("the end of a rollout", stable(current.Generation+4, 2))
 }

@@ -40,7 +40,7 @@ func newTruth(h *history.History) *truth {
 
 func (t *truth) add(c history.Change) {
 	name := c.Object.Name
-	if i, known := slices.BinarySearch(t.names, name); !known {
+	if i, ok := slices.BinarySearch(t.names, name); !ok {
 		t.names = slices.Insert(t.names, i, name)
 	}
 	t.byName[name] = append(t.byName[name], c)

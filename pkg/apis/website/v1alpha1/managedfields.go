@@ -111,8 +111,8 @@ type translatedSet struct{ from, to *metav1.FieldsV1 }
 func fieldsInV1alpha1(fields *metav1.FieldsV1) *metav1.FieldsV1 {
 	raw := fields.GetRawBytes()
 	hash := maphash.Bytes(hashSeed, raw)
-	if known, found := inV1alpha1.Get(hash); found && known.(translatedSet).from.Equal(*fields) {
-		return known.(translatedSet).to
+	if cached, found := inV1alpha1.Get(hash); found && cached.(translatedSet).from.Equal(*fields) {
+		return cached.(translatedSet).to
 	}
 	entry := metav1.ManagedFieldsEntry{FieldsV1: fields}
 	if set, ok := fieldsOf(&entry); ok {
@@ -181,7 +181,7 @@ func managerOf(entry *metav1.ManagedFieldsEntry) manager {
 func newManagers(entries []metav1.ManagedFieldsEntry) *managers {
 	m := &managers{entries: entries, first: map[manager]int{}, sets: map[int][]*fieldpath.Set{}}
 	for i := range entries {
-		if _, known := m.first[managerOf(&entries[i])]; !known {
+		if _, ok := m.first[managerOf(&entries[i])]; !ok {
 			m.first[managerOf(&entries[i])] = i
 		}
 	}
@@ -204,13 +204,13 @@ func (m *managers) add(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
 		}
 	}
 	if len(m.sets[i]) == 0 {
-		known, ok := fieldsOf(&m.entries[i])
+		set, ok := fieldsOf(&m.entries[i])
 		if !ok {
 			// Later entries are merged into this one.
 			m.append(entry, fields)
 			return
 		}
-		m.sets[i] = []*fieldpath.Set{known}
+		m.sets[i] = []*fieldpath.Set{set}
 	}
 	m.sets[i] = append(m.sets[i], fields)
 	if m.entries[i].Time.Before(entry.Time) {

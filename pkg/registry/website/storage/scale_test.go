@@ -139,8 +139,8 @@ func TestScaleRefusals(t *testing.T) {
 	})
 }
 
-// TestAdmissionSeesTheScale: admission policies for scales get a Scale.
-func TestAdmissionSeesTheScale(t *testing.T) {
+// TestAdmissionOfScale: admission policies for scales get a Scale.
+func TestAdmissionOfScale(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())
 	denied := errors.New("denied")

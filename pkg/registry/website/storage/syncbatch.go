@@ -103,8 +103,8 @@ func (b *batches) record(ctx context.Context, key, commit string, do recorder) (
 // pace returns the delay of the next batch of a Website, during which requests join it. The
 // caller holds the turn.
 func (b *batches) pace(key string) time.Duration {
-	known, _ := b.paces.Get(key)
-	limiter, ok := known.(*rate.Limiter)
+	cached, _ := b.paces.Get(key)
+	limiter, ok := cached.(*rate.Limiter)
 	if !ok {
 		limiter = rate.NewLimiter(rate.Every(batchInterval), batchBurst)
 		b.paces.Add(key, limiter)

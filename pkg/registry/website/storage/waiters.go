@@ -25,7 +25,7 @@ type waiters struct {
 }
 
 // enter takes a place, or returns an error for the client.
-func (w *waiters) enter(namespace string) (leave func(), err error) {
+func (w *waiters) enter(namespace string) (release func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.total >= maxWaiters {
