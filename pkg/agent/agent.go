@@ -29,7 +29,8 @@ type Config struct {
 	Git git.Options
 	// Ref is the reference to publish: HEAD, a full name, or a commit.
 	Ref string
-	// Period is the interval of fetches. With 0, the repository is fetched until that has succeeded once, and on request.
+	// Period is the interval of fetches. With 0, the repository is fetched until that has succeeded once, and on
+	// request.
 	Period time.Duration
 	// Releases has the releases to serve.
 	Releases *release.Store
@@ -44,7 +45,7 @@ type Config struct {
 	PodUID string
 	// TerminationLog is where the kubelet reads why a container has ended, if it exists.
 	TerminationLog string
-	// MaxHold is how long a release is held for other replicas. The default is three seconds.
+	// MaxHold is the time for which a release is held for other replicas. The default is three seconds.
 	MaxHold time.Duration
 	// Clock is the clock of all intervals.
 	Clock clock.WithTicker

@@ -295,7 +295,7 @@ func TestSameContent(t *testing.T) {
 }
 
 // TestWaitingIsBounded: requests above the limit are answered at once, and those whose
-// clients have gone wait no longer.
+// clients have closed the connection end.
 func TestWaitingIsBounded(t *testing.T) {
 	a, _ := startAgent(t)
 	a.serves(t, "a")

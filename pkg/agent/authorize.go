@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// refusedRate and refusedBurst are how many signatures of one client may be wrong per
+	// refusedRate and refusedBurst limit the wrong signatures of one client per
 	// second, and at once. Further requests of that client are refused unread, so that none
 	// takes the processor from a site.
 	refusedRate, refusedBurst = 5, 20
-	// maxClients is how many clients are counted apart. Others share one limit.
+	// maxClients is the number of clients that are counted apart. Others share one limit.
 	maxClients = 256
 	// maxKeysFile is more than the public keys take.
 	maxKeysFile = 64 << 10
-	// ClientHeader is how nginx names the client of a request that it passes on.
+	// ClientHeader has the address of the client of a request that nginx passes on.
 	ClientHeader = "Website-Client"
 )
 

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// watchInterval is how often the files of the controller and the Secret of the users are read: the kubelet replaces
-	// them once a minute or less often.
+	// watchInterval is the interval at which the files of the controller and the Secret of the users are read: the
+	// kubelet replaces them once a minute or less often.
 	watchInterval = time.Second
 	// keptPinFile, next to git's directory, keeps the pin for the time after a restart.
 	keptPinFile = "pin.json"

@@ -11,18 +11,18 @@ import (
 // minListRetry and maxListRetry limit the delay after branches could not be listed, while nothing is fetched either.
 const minListRetry, maxListRetry = 10 * time.Second, 15 * time.Minute
 
-// BranchesStatus is which branches match the patterns of previews.
+// BranchesStatus has the branches that match the patterns of previews.
 type BranchesStatus struct {
 	// ID identifies the repository and the patterns.
 	ID string `json:"id"`
-	// Since is when they were first listed as they are now, or nil before that.
+	// Since is the time of the first list with these branches, or nil before that.
 	Since *time.Time `json:"since,omitempty"`
 	// Branches are in the order of their names, and only the first if More is true.
 	Branches []git.Branch `json:"branches,omitempty"`
 	More     bool         `json:"more,omitempty"`
 	// Head is the branch of the remote's HEAD, if that was asked for.
 	Head string `json:"head,omitempty"`
-	// Failure is why the last listing has failed, or nil. Then the branches of the last successful one are kept.
+	// Failure is the failure of the last listing, or nil. Then the branches of the last successful one are kept.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -32,7 +32,8 @@ type listing struct {
 	previews *requests.Previews
 	id       string
 	running  bool
-	// listedID identifies the last list, which began at a time, and after a fetch. failures counts failed lists in a row.
+	// listedID identifies the last list, which began at a time, and after a fetch. failures counts failed lists in a
+	// row.
 	listedID    string
 	at, contact time.Time
 	failures    int

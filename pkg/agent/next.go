@@ -32,7 +32,7 @@ type (
 		previews *requests.Previews
 		id       string
 	}
-	// accessChecked is why visitors are rejected.
+	// accessChecked has the reason why visitors are rejected.
 	accessChecked access.Problem
 
 	// fetched is the end of a fetch.

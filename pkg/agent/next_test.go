@@ -440,7 +440,7 @@ func TestPublishingFails(t *testing.T) {
 	}
 }
 
-// TestExpectOfCommit: what follows a commit has nothing to look for.
+// TestExpectOfCommit: an agent that follows a commit does not fetch for the commit of another replica.
 func TestExpectOfCommit(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.ref = commit("a") })
 	w.run(time.Second)

@@ -12,7 +12,7 @@ import (
 func TestHold(t *testing.T) {
 	for name, test := range map[string]struct {
 		holds bool
-		// ago is how long before the push the last request that held has ended.
+		// ago is the time from the end of the last request that held to the push.
 		ago   time.Duration
 		first bool
 		end   func(*world)
@@ -70,7 +70,7 @@ func TestLaterCommits(t *testing.T) {
 		// pushed are the commits that are fetched, each some time after the one before.
 		pushed   string
 		interval time.Duration
-		// unmade is one whose release cannot be made, or takes the time busy.
+		// unmade is a commit whose release cannot be made, or takes the time busy.
 		unmade string
 		busy   time.Duration
 		// after is when the first commit is served that is not the first of all, and want which.

@@ -92,7 +92,7 @@ func TestFullVolume(t *testing.T) {
 	}
 }
 
-// TestServeLimits: connections that say nothing do not hold the port for long.
+// TestServeLimits: connections without a request are closed in time.
 func TestServeLimits(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,11 +15,11 @@ const (
 	firstBackoff, maxBackoff, maxPinBackoff = 5 * time.Second, 5 * time.Minute, 10 * time.Minute
 	// publishBackoff is the delay after a release could not be published.
 	publishBackoff = 2 * time.Second
-	// maxHold is how long releases are held for other replicas, counted from the first one: releases of later commits,
-	// which replace it, do not prolong it.
+	// maxHold is the time for which releases are held for other replicas, counted from the first one: releases of
+	// later commits, which replace it, do not prolong it.
 	maxHold = 3 * time.Second
-	// holderGrace is how long releases are held after the end of the last request that asked for that: a client that
-	// replaces its request ends the former one first.
+	// holderGrace is the time for which releases are held after the end of the last request that asked for that: a
+	// client that replaces its request ends the former one first.
 	holderGrace = 2 * time.Second
 	// pinMemory is how long a request of an earlier generation than the pin's is taken for one that was overtaken: longer
 	// than its signature holds. Then the store of the Website was restored to an older state.
@@ -97,8 +97,8 @@ const (
 // job is the current work of git. There is one job at a time.
 type job struct {
 	kind jobKind
-	// ref is the fetched reference, commit the commit of the release. expected is the commit of another replica that was
-	// expected when the job began.
+	// ref is the fetched reference, commit the commit of the release. expected is the commit of another replica that
+	// was expected when the job began.
 	ref, commit, expected string
 	// pinned is true for the pinned commit.
 	pinned bool
@@ -109,7 +109,7 @@ type job struct {
 // failing is a series of failures.
 type failing struct {
 	failure *Failure
-	// retry is when the next attempt may begin, backoff the delay until then.
+	// retry is the time of the next attempt, backoff the delay until then.
 	retry   time.Time
 	backoff time.Duration
 }
@@ -193,7 +193,8 @@ func (s *state) isUnpublished() bool {
 	return target != "" && target != s.current
 }
 
-// fetchDue is when to fetch the reference next, or zero, and the limit of the request for that, if it was requested.
+// fetchDue is the time of the next fetch of the reference, or zero, and the limit of the request for that, if it was
+// requested.
 func (s *state) fetchDue() (due time.Time, of *limit) {
 	if s.isComplete() {
 		return due, nil
@@ -213,7 +214,7 @@ func (s *state) fetchDue() (due time.Time, of *limit) {
 	return due, of
 }
 
-// deadline is when the time alone has the state change, or zero.
+// deadline is the time at which the state changes without an event, or zero.
 func (s *state) deadline() time.Time {
 	var first time.Time
 	at := func(condition bool, t time.Time) {

@@ -44,14 +44,14 @@ type Status struct {
 	PathFound bool   `json:"pathFound"`
 	// Warnings are the problems of the release that is served.
 	Warnings []release.Warning `json:"warnings,omitempty"`
-	// Access is why every request for the site is rejected: one of a fixed set of words.
+	// Access is the reason for rejecting every request for the site: one of a fixed set of words.
 	Access access.Problem `json:"access,omitempty"`
-	// LastContact is when the repository has last been fetched, or was found unchanged.
+	// LastContact is the time of the last fetch, or of the last check without a change.
 	LastContact *time.Time `json:"lastContact,omitempty"`
-	// NextSyncMilliseconds is how long it takes at least until the repository is contacted
+	// NextSyncMilliseconds is the least time until the repository is contacted
 	// again: not positive during a sync, and nil if it never is.
 	NextSyncMilliseconds *int64 `json:"nextSyncMilliseconds,omitempty"`
-	// Failure is why syncing or publishing fails, or nil.
+	// Failure is the failure of syncing or publishing, or nil.
 	Failure *Failure `json:"failure,omitempty"`
 	// Branches are those that may have previews, or nil if there are to be none.
 	Branches *BranchesStatus `json:"branches,omitempty"`
@@ -65,11 +65,11 @@ type PinStatus struct {
 	// the last one that was fetched, and Generation the generation of the Website with this pin.
 	Commit     string `json:"commit,omitempty"`
 	Generation int64  `json:"generation"`
-	// Failure is why the commit cannot be served, or nil. The status has it as well.
+	// Failure is the reason why the commit cannot be served, or nil. The status has it as well.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// Failure is why syncing fails.
+// Failure is a failure to sync.
 type Failure struct {
 	// Reason is one of a fixed set of words.
 	Reason git.Reason `json:"reason"`
@@ -77,13 +77,13 @@ type Failure struct {
 	Text string `json:"text,omitempty"`
 	// Since is the time of the last failure.
 	Since time.Time `json:"since"`
-	// Count is how often in a row it has failed since the agent has started.
+	// Count is the number of failures in a row since the start of the agent.
 	Count int `json:"count"`
 }
 
 // Counts are counted since the start of the agent.
 type Counts struct {
-	// RefusedRequests is how many requests were refused that were not from the controller.
+	// RefusedRequests is the number of refused requests that were not from the controller.
 	RefusedRequests int `json:"refusedRequests"`
 }
 
@@ -135,7 +135,7 @@ func (s *state) news() Status {
 	status := s.status(time.Time{})
 	status.NextSyncMilliseconds, status.Releases = nil, nil
 	if failure := status.Failure; failure != nil && failure.Count > 2 && s.current == "" {
-		// Of a first sync that fails every few seconds there is nothing new to say.
+		// A first sync fails every few seconds: waiting requests are not answered for each failure.
 		status.Failure = &Failure{Reason: failure.Reason}
 	}
 	return status

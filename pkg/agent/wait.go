@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// maxWaiting is how many requests may wait for something new at a time, of those with and
+	// maxWaiting is the number of requests that may wait for something new at a time, of those with and
 	// of those without a signature. Others are answered at once, so that requests that wait
 	// never take all connections.
 	maxWaiting = 4
-	// maxWait is how long a request may wait.
+	// maxWait is the longest wait of a request.
 	maxWait = time.Minute
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Problem is why every request for the site is rejected.
+// Problem is the reason for rejecting every request for the site.
 type Problem string
 
 const (

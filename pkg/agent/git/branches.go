@@ -10,7 +10,7 @@ import (
 
 const (
 	headPrefix = "refs/heads/"
-	// maxBranches is how many branches are returned, maxListed how much of a server's list is read.
+	// maxBranches limits the returned branches, maxListed the bytes of a server's list that are read.
 	maxBranches, maxListed = 100, 256 << 20
 )
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// endGrace is how long git may take to remove its temporary files once it is asked to end.
+	// endGrace is the time that git may take to remove its temporary files after SIGTERM.
 	endGrace = 2 * time.Second
 	// maxPrinted limits the memory for the output of a command.
 	maxPrinted = 16 << 10

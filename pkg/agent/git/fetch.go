@@ -136,7 +136,7 @@ func (r *Repository) shrink(ctx context.Context) error {
 	}
 	err := r.compact(ctx, true)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		// Otherwise there would be no room for any fetch, for ever.
+		// Otherwise no later fetch would have space.
 		return errors.Join(err, onDisk(r.remove()))
 	}
 	return err
@@ -282,7 +282,7 @@ func (r *Repository) diagnose(ctx context.Context, ref string, cause error) erro
 // Worktree is the directory that Checkout fills.
 func (r *Repository) Worktree() string { return r.path(worktreeDir) }
 
-// Size is how many bytes git's directory has.
+// Size is the size of git's directory in bytes.
 func (r *Repository) Size() (int64, error) {
 	var total int64
 	for _, dir := range []string{repositoryDir, modulesDir} {

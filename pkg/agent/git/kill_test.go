@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestKill kills git with all that it has started, at each of its commands and some time later. The next sync is whole.
+// TestKill kills git with all that it has started, at each of its commands and some time later. The next sync succeeds.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -47,7 +47,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestDamage: the next sync is whole after any damage to the disk.
+// TestDamage: the next sync succeeds after any damage to the disk.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	remove := func(pattern string) func(t *testing.T, root string) {

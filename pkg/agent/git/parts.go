@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxLinks is how many symbolic links may lead to each other, as in Linux.
+	// maxLinks is the longest chain of symbolic links, as in Linux.
 	maxLinks = 40
 	// maxLinkText is more than a symbolic link can have.
 	maxLinkText = 4096

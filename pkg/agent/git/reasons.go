@@ -91,7 +91,7 @@ var messages = map[Reason]string{
 	reasonNoWant:    "the server sends no objects by their hash",
 }
 
-// Error is why an operation failed.
+// Error is the failure of an operation.
 type Error struct {
 	Reason Reason
 	// Text is the end of git's error output, without addresses.
@@ -198,7 +198,7 @@ var (
 	remoteLines = regexp.MustCompile(`(?m)^remote: .*$`)
 	// addresses of repositories can contain any words, and credentials.
 	addresses = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s'"]+|[^\s'"]+@[^\s'"]+`)
-	// hosts are names of hosts where git and ssh print one alone, and addresses of IP.
+	// hosts matches host names that git and ssh print without an address, and IP addresses.
 	hosts = regexp.MustCompile(`(?i)((?:could not resolve (?:host|hostname|proxy):?|failed to connect to|connect to ` +
 		`host|known for|target host name) '?)[^\s':]+|` +
 		`(closed by |reset by )\S+( port)|\b\d{1,3}(?:\.\d{1,3}){3}\b|\[?[0-9a-f]*(?::[0-9a-f]*){2,7}\]?`)

@@ -215,7 +215,7 @@ func (s *server) set(f fault) {
 
 func (s *server) bytes() int64 { s.mu.Lock(); defer s.mu.Unlock(); return s.sent }
 
-// posts is how many requests for objects there were.
+// posts is the number of requests for objects.
 func (s *server) posts() (count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 
 // Options configure a repository.
 type Options struct {
-	// Dir is where everything is kept. Its content may be removed at any time between two operations.
+	// Dir is the directory of all files. Its content may be removed at any time between two operations.
 	Dir string
 	// URL is an http, https or ssh address, or user@host:path.
 	URL string
@@ -80,18 +80,18 @@ type Repository struct {
 	full, unfiltered bool
 	// depth is the number of commits to fetch, without their files if there are several; 0: one.
 	depth int
-	// unknown is how many fetches in a row have failed for an unknown reason.
+	// unknown is the number of fetches in a row that have failed for an unknown reason.
 	unknown int
 	// checkedOut is the state of the worktree, or nil if that is not complete.
 	checkedOut *Tree
 	// needed are the commits and trees that the last fetch was for, used the submodules, by their keys.
 	needed []string
 	used   map[string]bool
-	// measured is how much space there was when the last fetch began.
+	// measured is the free space at the begin of the last fetch.
 	measured measured
 }
 
-// measured is how many bytes could be written when git's directory had a size.
+// measured is the number of bytes that could be written when git's directory had a size.
 type measured struct {
 	known      bool
 	room, size int64
@@ -234,7 +234,7 @@ func (r *Repository) ofNeeded(args ...string) command {
 	return command{args: args, stdin: strings.NewReader(strings.Join(needed, "\n") + "\n")}
 }
 
-// compactSlack is how much is not worth to be removed.
+// compactSlack is the size below which nothing is removed: that costs more than it frees.
 const compactSlack = 64 << 10
 
 // repack puts the objects that are needed into one pack, and removes all others. If it is killed, both are there.

@@ -25,7 +25,7 @@ type module struct {
 type declaration struct{ path, url, update string }
 
 // fetchModules fetches the submodules of a tree. Each address has a repository of its own, and git's own list of
-// submodules is not used: so an earlier .gitmodules has no effect.
+// submodules is not used, so an earlier .gitmodules has no effect.
 func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listing) error {
 	declared := map[string]declaration{}
 	if len(found.modules) > 0 {

@@ -32,7 +32,7 @@ type About struct {
 	Replaced []string `json:"replaced,omitempty"`
 }
 
-// maxReplaced is how many commits with the same content are remembered.
+// maxReplaced is the number of remembered commits with the same content.
 const maxReplaced = 10
 
 // Replacing returns the description of a commit that follows another one.

@@ -13,19 +13,19 @@ import (
 // next fetch, its worktree, and git's repacking, which holds the old pack and the new one.
 const reserved = 3
 
-// bytesPerInode is how many bytes of a file system there are for each inode, as mkfs.ext4
+// bytesPerInode is the number of bytes of a file system for each inode, as mkfs.ext4
 // makes it. A volume is not to take more inodes than its share of these: the kubelet evicts
 // pods when its node runs out of them.
 const bytesPerInode = 16 << 10
 
-// bytesPerFile is how many bytes of its volume there must be for each file or directory of a commit. A file that is not
+// bytesPerFile is the required number of bytes of the volume for each file or directory of a commit. A file that is not
 // empty takes at least a block of 4 KiB, and a new commit is checked out while the one before is there.
 const bytesPerFile = 8 << 10
 
-// maxFiles is how many files and directories a release may have without a budget.
+// maxFiles is the maximum number of files and directories of a release without a budget.
 const maxFiles = 1 << 20
 
-// MaxFiles is how many files and directories a release may have.
+// MaxFiles is the maximum number of files and directories of a release.
 func (s *Store) MaxFiles() int64 {
 	if s.Budget <= 0 {
 		return maxFiles

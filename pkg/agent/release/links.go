@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxLinks is how many symbolic links may lead to each other, as in Linux.
+	// maxLinks is the longest chain of symbolic links, as in Linux.
 	maxLinks = 40
 	// maxLookups limits the length of all paths that are looked up to resolve the links of a release, which takes
 	// a few seconds. 20,000 links may have 30 lookups of paths of 90 bytes each; most links need less than ten.

@@ -143,7 +143,7 @@ func TestReleaseHasTheFiles(t *testing.T) {
 		s.Current() != commit {
 		t.Errorf("current is %q (%v), the commit %q", target, err, s.Current())
 	}
-	// The worktree takes its part of the volume, and the release none but for directories.
+	// The files of the release are those of the worktree: only its directories take space.
 	if err := os.RemoveAll(r.dir); err != nil {
 		t.Fatal(err)
 	}

@@ -216,7 +216,7 @@ func (s *Store) Full() (bool, error) {
 	return room < 0, err
 }
 
-// Room is how many bytes may be written to the volume, not positive if it is over its budget.
+// Room is the number of bytes that may be written to the volume, not positive if it is over its budget.
 func (s *Store) Room() (int64, error) {
 	used, err := disk.UsageOf(s.Volume)
 	return s.Budget - used.Bytes, err

@@ -12,7 +12,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// maxKeys is how many public keys an agent accepts: a current one, the next one, and the
+// maxKeys is the number of public keys that an agent accepts: a current one, the next one, and the
 // keys of another controller meanwhile.
 const maxKeys = 8
 

@@ -12,7 +12,7 @@ const Header = "Website-Authorization"
 
 // Parameters of requests for /status. Neither changes anything.
 const (
-	// ParameterWait is how long to wait for something new, and ParameterAfter the revision
+	// ParameterWait is the time to wait for something new, and ParameterAfter the revision
 	// that is known.
 	ParameterWait  = "wait"
 	ParameterAfter = "after"
@@ -20,8 +20,8 @@ const (
 
 // Parameters that require a signature.
 const (
-	// ParameterHold says that there are other replicas to hold a release for. Whoever sends
-	// it is to end the hold.
+	// ParameterHold says that there are other replicas to hold a release for. The client that sends
+	// it ends the hold.
 	ParameterHold = "hold"
 	// ParameterExpect is a commit that another replica has. The request waits until this
 	// one serves or holds it, or another that it did not have at the revision that is known:

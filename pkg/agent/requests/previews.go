@@ -10,7 +10,7 @@ import (
 // PreviewsFile has the Previews. Without it, branches are not listed.
 const PreviewsFile = "previews.json"
 
-// Previews is which branches of the repository an agent is to report.
+// Previews selects the branches of the repository that an agent reports.
 type Previews struct {
 	// Branches are patterns of their names.
 	Branches []string `json:"branches"`

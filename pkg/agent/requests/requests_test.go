@@ -145,7 +145,7 @@ func forged(t *testing.T, algorithm jose.SignatureAlgorithm, key any, content cl
 	return scheme + token
 }
 
-// TestTamperedToken: no byte of a token can be another.
+// TestTamperedToken: a token with any other byte is rejected.
 func TestTamperedToken(t *testing.T) {
 	key := newKey(t)
 	parameters := url.Values{ParameterHold: {"true"}}

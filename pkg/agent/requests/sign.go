@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// lifetime is how long a signature holds.
+	// lifetime is the validity of a signature.
 	lifetime = time.Minute
-	// leeway is how far the clocks of two nodes may differ.
+	// leeway is the accepted difference of the clocks of two nodes.
 	leeway = 30 * time.Second
-	// issuer is who signs.
+	// issuer is the issuer of all tokens.
 	issuer = "website-controller"
 )
 

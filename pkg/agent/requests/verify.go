@@ -11,7 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// scheme is what precedes the token in Header.
+// scheme precedes the token in Header.
 const scheme = "Bearer "
 
 // ErrUnsigned is a request without a signature.
