@@ -36,7 +36,7 @@ const (
 	// checkPeriod is the interval between reads of the Secret, retryPeriod the interval after a
 	// failed read.
 	checkPeriod, retryPeriod = time.Minute, 5 * time.Second
-	// firstLoad is how long the controller waits for the keys when it begins to lead.
+	// firstLoad is the time for which a new leader waits for the keys.
 	firstLoad = 5 * time.Second
 )
 

@@ -31,11 +31,11 @@ import (
 )
 
 const (
-	// drainTimeout is how long work in flight may take after a signal. Releasing the Lease and
+	// drainTimeout is the time that work in flight may take after a signal. Releasing the Lease and
 	// writing the last events and spans come after it: some seconds, or up to 25 more where the API
 	// server does not respond.
 	drainTimeout = 15 * time.Second
-	// flushTimeout is how long the last events may take to be written.
+	// flushTimeout is the time for writing the last events.
 	flushTimeout = 5 * time.Second
 	// apiPollInterval is the polling interval of waitForAPI.
 	apiPollInterval = time.Second

@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 )
 
-// serverShutdownTimeout is how long requests in flight keep the port open.
+// serverShutdownTimeout is the time for which requests in flight keep the port open.
 const serverShutdownTimeout = 5 * time.Second
 
 // server is the secure port: health for the kubelet, metrics for authorized clients.

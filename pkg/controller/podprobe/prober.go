@@ -67,7 +67,7 @@ type Prober struct {
 type record struct {
 	website cache.ObjectName
 	pod     *corev1.Pod
-	// begun is when the last probe began.
+	// begun is the time of the last probe.
 	begun time.Time
 	// turn is the number of the current request, and cancel ends it if it waits.
 	turn   uint64

@@ -66,7 +66,7 @@ type Prober struct {
 type observed struct {
 	target  Target
 	results map[string]Result
-	// begun is when the last probe began.
+	// begun is the time of the last probe.
 	begun time.Time
 	// prompt limits the probes that begin immediately.
 	prompt *rate.Limiter

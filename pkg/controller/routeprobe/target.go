@@ -46,7 +46,7 @@ func (h Host) addresses() []string {
 
 // Gateway is a Gateway or an Ingress.
 type Gateway struct {
-	// Name is how messages name one of several; empty for the only one.
+	// Name identifies one of several in messages; empty for the only one.
 	Name string
 	// Addresses are IP addresses or names.
 	Addresses []string

@@ -69,7 +69,7 @@ type Config struct {
 	PreviewDomain string
 	// OmitAuthors leaves the authors of commits out of statuses and events.
 	OmitAuthors bool
-	// TakeoverReadySeconds is how long pods of the original controller stay after their replacement
+	// TakeoverReadySeconds is the time for which pods of the original controller stay after their replacement
 	// has become ready. 0 means 45; tests use less.
 	TakeoverReadySeconds int32
 	// ProbePeriod is the probing interval of healthy pods.

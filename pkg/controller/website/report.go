@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// statusDelay is how long a changed status waits for more changes: a Deployment that rolls out
+	// statusDelay is the time for which a changed status waits for more changes: a Deployment that rolls out
 	// changes many times a second. So a status is written at most that often, and a change is visible
 	// that soon. Changes of Ready, of the commit, and of completed requests to sync do not wait.
 	statusDelay = time.Second

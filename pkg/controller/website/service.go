@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// portRelease is how long the API server may take to release the node port of a
+	// portRelease is the time that the API server may take to release the node port of a
 	// Service after it has reported its deletion.
 	portRelease = 3 * time.Second
 	// portRetry is the first interval of the tries to get the node port back. It doubles.

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// lagLimit is how long a cache may lag behind a write before its state is used nevertheless: a
+	// lagLimit is the time for which a cache may lag behind a write before its state is used nevertheless: a
 	// store may have been restored to an older state.
 	lagLimit = 30 * time.Second
 	// maxWrites bounds the memory for writes that are not in the cache yet. A dropped one costs a

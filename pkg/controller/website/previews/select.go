@@ -19,7 +19,7 @@ import (
 const (
 	// maxReported is the maximum number of branches in a status.
 	maxReported = 100
-	// confirmation is how long a preview has to be too old before it is removed: the clock of the
+	// confirmation is the time for which a preview has to be too old before it is removed: the clock of the
 	// node can be ahead for a moment, and then every preview is too old.
 	confirmation = time.Minute
 )

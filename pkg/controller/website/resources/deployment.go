@@ -46,10 +46,10 @@ const (
 	// gitSyncUser is the user of the git-sync image.
 	gitSyncUser = 65533
 
-	// startSeconds is how long nginx may wait for a first commit before it is restarted: longer than
+	// startSeconds is the time that nginx may wait for a first commit before it is restarted: longer than
 	// any clone, since a restart does not help.
 	startSeconds = 3600
-	// drainSeconds is how long nginx still accepts requests after its pod began to terminate: by then
+	// drainSeconds is the time for which nginx still accepts requests after its pod began to terminate: by then
 	// every node has removed the endpoint.
 	drainSeconds = 5
 	// terminationGraceSeconds leaves the remaining time to requests in flight.

@@ -24,7 +24,7 @@ const (
 	adminPort = 8081
 	tempDir   = "/tmp"
 
-	// shutdownSeconds is how long requests in flight may take after nginx was told to end: the rest
+	// shutdownSeconds is the time that requests in flight may take after nginx was told to end: the rest
 	// of the grace period, minus some time for the agent.
 	shutdownSeconds = terminationGraceSeconds - drainSeconds - 3
 )
@@ -49,7 +49,7 @@ type nginxParameters struct {
 	Workers int64
 	// Limits follow from the resources of the container.
 	Limits connectionLimits
-	// ShutdownSeconds is how long requests in flight may take at the end.
+	// ShutdownSeconds is the time that requests in flight may take at the end.
 	ShutdownSeconds int
 	// TempDir is the only directory that nginx writes to.
 	TempDir string

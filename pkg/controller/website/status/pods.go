@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// startGrace is how long a pod may wait for its volumes and its network.
+// startGrace is the time that a pod may wait for its volumes and its network.
 const startGrace = 30 * time.Second
 
 // replacementDelay is the maximum time between the end of a pod and the creation of its replacement.

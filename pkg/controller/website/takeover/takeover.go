@@ -27,7 +27,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// defaultReadySeconds is how long former pods stay after their replacement has become ready. Within
+// defaultReadySeconds is the time for which former pods stay after their replacement has become ready. Within
 // that time, the Service must select the replacement, and nodes must stop sending requests to the
 // former pods, which end immediately when they are deleted. If the leader is killed in between,
 // another one takes up to 25 seconds to continue: its Lease expires after 15.
