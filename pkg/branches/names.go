@@ -13,7 +13,7 @@ const (
 	maxName = 57
 	// maxLabel is the length of the longest label of a DNS name.
 	maxLabel = 63
-	// hashLength is how much of a hash is in a name.
+	// hashLength is the number of characters of a hash in a name.
 	hashLength = 8
 )
 

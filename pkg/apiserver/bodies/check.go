@@ -24,7 +24,7 @@ const (
 	// MaxBytes is the length of a body: JSON is longer than the stored form, and the annotations of "kubectl apply"
 	// and of v1alpha1 have JSON as text.
 	MaxBytes = 2 * largestWebsite
-	// MaxCopyBytes is how much the copy operations of a JSON patch may copy, all together. A patch makes a Website
+	// MaxCopyBytes is the number of bytes that all copy operations of a JSON patch may copy. A patch makes a Website
 	// larger by no more than its own length and this.
 	MaxCopyBytes = minBytes
 	// maxItems is the number of items of all lists and of members of all objects.
@@ -40,7 +40,7 @@ const (
 // number of gigabytes, and those with more digits than any amount has.
 var costlyQuantity = regexp.MustCompile(`[eE][+-]?[0-9]{3}|[0-9.]{65}`)
 
-// format is how a body is decoded. Protobuf is known by its first bytes.
+// format is the encoding of a body. Protobuf is known by its first bytes.
 type format int
 
 const (

@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 		}
 		return "k8s\x00" + string(inProtobuf(metadata, rawNumber, metadataNumber))
 	}
-	// The decoder drops the bits of a number that are too many.
+	// The decoder drops the excess bits of a number.
 	longTag := string(protowire.AppendVarint(nil, (1<<32+15)<<3|2)) + "\x00"
 	longLength := "\x7a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"
 	merged := func(part []byte, number protowire.Number, n int) string {

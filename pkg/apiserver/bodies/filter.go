@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// abandonedTurn is how long a write counts as processed after its context has ended, such as after its client
-	// has gone away: the handlers of API servers then respond, while a goroutine still applies the patch.
+	// abandonedTurn is the time for which a write counts as processed after its context has ended, such as after its
+	// client has gone away: the handlers of API servers then respond, while a goroutine still applies the patch.
 	abandonedTurn = time.Second
-	// defaultPatience is how long a write waits for others before it is rejected. It also slows down clients that
-	// retry at once. pollInterval is the time between two attempts.
+	// defaultPatience is the time for which a write waits for others before it is rejected. It also slows down clients
+	// that retry at once. pollInterval is the time between two attempts.
 	defaultPatience, pollInterval = time.Second, 10 * time.Millisecond
 	// minRetryAfter and maxRetryAfter bound the Retry-After of a response, in seconds.
 	minRetryAfter, maxRetryAfter = 1, 30

@@ -103,7 +103,7 @@ func TestDamagedData(t *testing.T) {
 			if failure := s.Failure(); failure == nil || !strings.Contains(failure.Error(), "store restore") {
 				t.Errorf("failure = %v, want that the data cannot be read", failure)
 			}
-			// The data is replaced as by "store restore", while the server makes no attempt.
+			// The data is replaced as by "store restore", between two attempts of the server to start etcd.
 			waitFor(t, "the data to be replaced", func(context.Context) error {
 				return Restore(dataDir, func(dir string, _ Member) error {
 					return errors.Join(os.RemoveAll(dir), os.Rename(intact, dir))

@@ -32,7 +32,7 @@ func newTable(list *website.WebsiteList, request registry.TableRequest) runtime.
 	return printer.AsRequested(registry.WithTableRequest(context.Background(), request), list)
 }
 
-// stockTable is what k8s.io/apiserver makes of a list.
+// stockTable returns the table that k8s.io/apiserver makes of a list.
 func stockTable(t *testing.T, list *website.WebsiteList, request registry.TableRequest) *metav1.Table {
 	t.Helper()
 	table, err := printer.ConvertToTable(t.Context(), list, &request.Options)

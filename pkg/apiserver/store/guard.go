@@ -37,8 +37,8 @@ type Config struct {
 	// Writable returns an error while there is too little space to write. Nil: only
 	// etcd knows.
 	Writable func() error
-	// Failure returns why this process does not run the etcd that it should run. Nil:
-	// it runs none.
+	// Failure returns the reason why the embedded etcd of this process does not run. Nil:
+	// it has none.
 	Failure func() error
 	// Direct has the etcd in this process answer without a connection. Nil: there is none.
 	Direct grpc.UnaryClientInterceptor

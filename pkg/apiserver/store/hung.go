@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// answerTimeout is how long a member of etcd may say nothing at all while a request waits
+// answerTimeout is the time for which a member of etcd may send nothing at all while a request waits
 // for it. Keepalive takes longer to notice that a member hangs, and until then a share of
 // all requests is sent to it. etcd's client has time to repeat a read at another member
 // before requestTimeout.

@@ -11,17 +11,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Report is what Inspect found.
+// Report is the result of Inspect.
 type Report struct {
 	// Store is the record in the store, nil if there is none.
 	Store *Record
 	// Host is the record in the host cluster, nil if there is none.
 	Host *HostRecord
-	// Closed is why a server does not open with this store; nil if it does.
+	// Closed is the reason why a server does not open with this store; nil if it does.
 	Closed *Closed
-	// Websites is how many Websites the store has.
+	// Websites is the number of Websites in the store.
 	Websites int
-	// Owned is how many objects of the host cluster are owned by a Website.
+	// Owned is the number of objects of the host cluster that a Website owns.
 	Owned int
 	// Unknown are the owned objects without an owner in the store. The garbage
 	// collector deletes them once the server is open.
@@ -51,7 +51,7 @@ type member struct {
 	client   *clientv3.Client
 }
 
-// memberTimeout is how long one of several members may take to answer.
+// memberTimeout is the time that one of several members may take to answer.
 const memberTimeout = 5 * time.Second
 
 // firstMember returns the first member of etcd that answers: one that has lost its node must not keep a store from

@@ -38,9 +38,9 @@ type reachability struct {
 
 // Outage is a time in which the store does not answer.
 type Outage struct {
-	// Since is when it began.
+	// Since is the time of its begin.
 	Since time.Time
-	// Message is why the last probe failed.
+	// Message is the error of the last probe.
 	Message string
 }
 

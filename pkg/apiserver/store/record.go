@@ -27,10 +27,10 @@ type Record struct {
 	// Nonce is replaced with every record, so that a copy that was taken before
 	// the last writes differs from the store.
 	Nonce string `json:"nonce"`
-	// Compactions is how often the compactor had written its key when the record
+	// Compactions is the number of times that the compactor had written its key when the record
 	// was made, so that its writes are not taken for changes of Websites.
 	Compactions int64 `json:"compactions"`
-	// RecordedAt is when the nonce was made. Zero: by an earlier version.
+	// RecordedAt is the time of the nonce; zero if an earlier version made it.
 	RecordedAt time.Time `json:"recordedAt,omitzero"`
 }
 
@@ -42,7 +42,7 @@ type HostRecord struct {
 	// Nonces are those that the store may hold: its last one, and while that is
 	// being replaced, the next one before it.
 	Nonces []string
-	// RecordedAt is when the first of the nonces was made. Zero: by an earlier version.
+	// RecordedAt is the time of the first nonce; zero if an earlier version made it.
 	RecordedAt time.Time
 
 	resourceVersion string
@@ -72,7 +72,7 @@ func recordTime(former ...time.Time) time.Time {
 	return now
 }
 
-// keys are where a store with a prefix has its content.
+// keys are the keys of a store with a prefix.
 type keys struct{ prefix string }
 
 // record is the key of the Record.
@@ -133,8 +133,8 @@ func (k keys) decode(value []byte) (*Record, error) {
 	return r, nil
 }
 
-// beginCompactions writes the key of the compactor if there is none: one that has compacted another store
-// before, in a server that stays, takes it for granted and ends the process.
+// beginCompactions writes the key of the compactor if there is none: a compactor that has compacted another store
+// before expects the key, and ends the process without it.
 func beginCompactions(ctx context.Context, client *clientv3.Client) error {
 	// A full store refuses each transaction that could write.
 	if existing, err := client.Get(ctx, compactRevisionKey, clientv3.WithCountOnly()); err != nil {
@@ -193,7 +193,7 @@ type history struct {
 	// changed reports whether anything but the record and the compactor's key was
 	// written.
 	changed bool
-	// compactions is how often the compactor has written its key by now.
+	// compactions is the number of times that the compactor has written its key.
 	compactions int64
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// recordInterval is how often the nonce is replaced while something is
+	// recordInterval is the interval at which the nonce is replaced while something is
 	// written. A copy of the store from before that is outdated.
 	recordInterval = 2 * time.Second
 	// idleRecords is after how many times without a write the host's record is read all the same: another store may

@@ -21,7 +21,7 @@ import (
 // verification marks the requests of a verification, which are not verified.
 type verification struct{}
 
-// headed is what all of etcd's responses have.
+// headed is implemented by all responses of etcd.
 type headed interface {
 	GetHeader() *etcdserverpb.ResponseHeader
 }

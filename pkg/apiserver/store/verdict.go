@@ -37,7 +37,7 @@ type Closed struct {
 	Message string
 }
 
-// findings are what each reason means.
+// findings has the meaning of each reason.
 var findings = map[string]string{
 	ReasonUnverified:      "the store has not been reached yet",
 	ReasonHostUnreachable: "the host cluster does not answer which store is the right one",

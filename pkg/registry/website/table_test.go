@@ -93,7 +93,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestSyncColumns: the column shows a running or failed request with more than an age.
+// TestSyncColumns: the column shows the state of a request that runs or has failed, else the age of the last sync.
 func TestSyncColumns(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	ago := func(age time.Duration) metav1.Time { return metav1.NewTime(now.Add(-age)) }

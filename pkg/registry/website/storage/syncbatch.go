@@ -18,8 +18,8 @@ const batchTimeout = 30 * time.Second
 
 const (
 	// batchInterval is the least average interval of the batches of a Website, and batchBurst
-	// the number that may follow each other at once, as a push can follow another. So clients
-	// that flood the server delay each other, and not other clients.
+	// the number of batches without a delay, since a push can follow another. Clients that flood
+	// the server thereby delay each other, and not other clients.
 	batchInterval = 500 * time.Millisecond
 	batchBurst    = 2
 	// maxPaces is the number of Websites whose last batches are remembered.
