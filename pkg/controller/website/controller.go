@@ -245,26 +245,22 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 		c.queue.Add(key)
 	}
 
-	if c.keys != nil {
+	start := func(run func()) {
 		background.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
-			c.keys.Run(stop, c.requeueAll)
+			run()
 		})
+	}
+	if c.keys != nil {
+		start(func() { c.keys.Run(stop, c.requeueAll) })
 	}
 	if c.pods.prober != nil {
 		probing, stopProbing := context.WithCancel(ctx)
 		defer stopProbing()
-		background.Go(func() {
-			defer utilruntime.HandleCrashWithContext(ctx)
-			c.pods.run(probing)
-		})
+		start(func() { c.pods.run(probing) })
 	}
-
 	if c.routes != nil {
-		background.Go(func() {
-			defer utilruntime.HandleCrashWithContext(ctx)
-			c.routes.Run(stop)
-		})
+		start(func() { c.routes.Run(stop) })
 	}
 
 	logger.Info("Starting workers", "workers", workers, "websites", len(websites))

@@ -29,7 +29,7 @@ type eventHandlers struct {
 	memory        *memory
 	// routes is nil if hosts are not routed.
 	routes *routes.Routes
-	// shown is called for every object of an event. It may be nil.
+	// shown is called for every object of an event.
 	shown func(metav1.Object)
 }
 
@@ -66,7 +66,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.pods.forget(cache.MetaObjectToName(before))
 				h.memory.forget(cache.MetaObjectToName(before))
 			}
-			h.show(website)
+			h.shown(website)
 			// This comes before the reconciliation, because the pods need not wait for it.
 			h.recordChange(website)
 			h.pods.want(website)
@@ -104,13 +104,6 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	}
 }
 
-// show calls shown with the object of an event.
-func (h *eventHandlers) show(object metav1.Object) {
-	if h.shown != nil {
-		h.shown(object)
-	}
-}
-
 // recordChange records the change of a Website. Changes under another leader are in its status.
 func (h *eventHandlers) recordChange(website *v1beta1.Website) {
 	if h.queue.Running.Load() {
@@ -130,7 +123,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				h.show(child)
+				h.shown(child)
 				h.enqueueOwner(child, queue.Background)
 			}
 		},
@@ -143,7 +136,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 			if !ok {
 				return
 			}
-			h.show(child)
+			h.shown(child)
 			p := queue.ChangedIf(before.GetGeneration() != child.GetGeneration()) // It counts changes of the spec.
 			if availabilityChanged(before, child) {
 				p = queue.Available
@@ -169,7 +162,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
 	enqueue := func(obj any) {
 		if object, ok := withoutTombstone(obj); ok && object.GetName() == resources.AgentKeysConfigMapName {
-			h.show(object)
+			h.shown(object)
 			h.queue.Enqueue(cache.MetaObjectToName(object))
 		}
 	}

@@ -169,7 +169,7 @@ func (r *reconciler) reconcileChildren(ctx context.Context, run *reconciliation)
 	// other problems.
 	if p := r.step(ctx, stepService, run, r.ensureService); p != nil {
 		run.input.ServiceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
-		run.input.ServiceMissing = !r.children.Services.Holds(run.website, resources.ServiceName(run.website))
+		run.input.ServiceMissing = r.children.Services.Held(run.website, resources.ServiceName(run.website)) == nil
 		problems = append(problems, p)
 	}
 	if p := r.step(ctx, stepPodDisruptionBudget, run, r.ensurePodDisruptionBudget); p != nil {

@@ -231,12 +231,6 @@ func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, na
 	}
 }
 
-// Holds reports whether the cache has a child of this name that belongs to the Website.
-func (k *Kind[S, T, A]) Holds(website *v1beta1.Website, name string) bool {
-	var none T
-	return k.Held(website, name) != none
-}
-
 // Held returns the child of this name from the cache, or nil if it does not belong to the Website.
 func (k *Kind[S, T, A]) Held(website *v1beta1.Website, name string) T {
 	var none T

@@ -236,7 +236,7 @@ func TestOneNameTwoWebsites(t *testing.T) {
 		t.Errorf("the child belongs to %v", f.stored.OwnerReferences)
 	}
 	f.syncStore()
-	if !f.Holds(second, childName) || f.Holds(first, childName) {
+	if f.Held(second, childName) == nil || f.Held(first, childName) != nil {
 		t.Error("the wrong one holds the child")
 	}
 }

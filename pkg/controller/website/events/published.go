@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -49,11 +50,24 @@ func (r *Reporter) Published(before, after *v1beta1.Website, requested time.Time
 				problem.Shorten(completed.Reason+": "+completed.Message))
 		}
 	}
-	if synced := newFetchProblem(before, after); synced != nil && r.mayReport(after, reasonPublishFailed) {
+	r.syncedChanged(before, after)
+}
+
+// syncedChanged reports a new problem with fetching or publishing a commit, and new warnings.
+func (r *Reporter) syncedChanged(before, after *v1beta1.Website) {
+	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
+	if synced == nil {
+		return
+	}
+	was := cmp.Or(meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced), &metav1.Condition{})
+	isProblem := synced.Status == metav1.ConditionFalse && status.IsFetchProblem(synced.Reason)
+	hasWarnings := synced.Reason == v1beta1.WebsiteReasonPublishedWithWarnings
+	switch {
+	case isProblem && was.Reason != synced.Reason && r.mayReport(after, reasonPublishFailed):
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s",
 			problem.Shorten(synced.Reason+": "+synced.Message))
-	}
-	if synced := newWarnings(before, after); synced != nil && r.mayReport(after, synced.Reason) {
+	case hasWarnings && (was.Reason != synced.Reason || was.Message != synced.Message) &&
+		r.mayReport(after, synced.Reason):
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, synced.Reason, actionPublish, "%s", synced.Message)
 	}
 }
@@ -77,33 +91,6 @@ func newCompletion(before, after *v1beta1.Website) *v1beta1.WebsiteSyncCompletio
 		return nil
 	}
 	return completed
-}
-
-// newFetchProblem returns the condition Synced if it has a new problem with fetching or publishing a
-// commit, or nil.
-func newFetchProblem(before, after *v1beta1.Website) *metav1.Condition {
-	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
-	if synced == nil || synced.Status != metav1.ConditionFalse || !status.IsFetchProblem(synced.Reason) {
-		return nil
-	}
-	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil &&
-		was.Reason == synced.Reason {
-		return nil
-	}
-	return synced
-}
-
-// newWarnings returns the condition Synced if it has new warnings, or nil.
-func newWarnings(before, after *v1beta1.Website) *metav1.Condition {
-	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
-	if synced == nil || synced.Reason != v1beta1.WebsiteReasonPublishedWithWarnings {
-		return nil
-	}
-	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil &&
-		was.Reason == synced.Reason && was.Message == synced.Message {
-		return nil
-	}
-	return synced
 }
 
 // describeRelease describes a release like one line of a log.

@@ -139,7 +139,7 @@ func (r *Previews) ensureAll(ctx context.Context, website *v1beta1.Website, sele
 	first *problem.Problem) {
 	for _, branch := range selected.Branches {
 		name := branches.PreviewName(website.Name, branch)
-		isHeld := r.children.Previews.Holds(website, name)
+		isHeld := r.children.Previews.Held(website, name) != nil
 		switch {
 		case first != nil && first.Reason == "":
 			// The API server may be unavailable.

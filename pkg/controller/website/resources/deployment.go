@@ -230,28 +230,21 @@ func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfigur
 }
 
 // tolerations returns the apply configurations of tolerations.
-func tolerations(wanted []corev1.Toleration) []*corev1ac.TolerationApplyConfiguration {
-	var applied []*corev1ac.TolerationApplyConfiguration
+func tolerations(wanted []corev1.Toleration) (applied []*corev1ac.TolerationApplyConfiguration) {
 	for _, t := range wanted {
-		a := corev1ac.Toleration()
-		if t.Key != "" {
-			a.WithKey(t.Key)
-		}
-		if t.Operator != "" {
-			a.WithOperator(t.Operator)
-		}
-		if t.Value != "" {
-			a.WithValue(t.Value)
-		}
-		if t.Effect != "" {
-			a.WithEffect(t.Effect)
-		}
-		if t.TolerationSeconds != nil {
-			a.WithTolerationSeconds(*t.TolerationSeconds)
-		}
-		applied = append(applied, a)
+		applied = append(applied, &corev1ac.TolerationApplyConfiguration{
+			Key: unlessZero(t.Key), Operator: unlessZero(t.Operator), Value: unlessZero(t.Value),
+			Effect: unlessZero(t.Effect), TolerationSeconds: t.TolerationSeconds,
+		})
 	}
 	return applied
+}
+
+func unlessZero[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
 }
 
 func podSecurityContext(installation Installation) *corev1ac.PodSecurityContextApplyConfiguration {

@@ -84,7 +84,7 @@ func (r *Routes) Reconcile(ctx context.Context, input *status.Input, handover *t
 func (r *Routes) hasService(input *status.Input) bool {
 	return input.Service != nil ||
 		input.Deployment != nil && !input.ServiceTaken &&
-			r.children.Services.Holds(input.Website, resources.ServiceName(input.Website))
+			r.children.Services.Held(input.Website, resources.ServiceName(input.Website)) != nil
 }
 
 // applyRoutes writes the children that route hosts in one way, and removes the others. missing is the
