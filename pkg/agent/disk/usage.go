@@ -19,6 +19,15 @@ type Usage struct {
 	Inodes int64
 }
 
+// Free is the space in bytes that is left on the disk of a directory.
+func Free(dir string) (int64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, fmt.Errorf("measuring the disk of %s: %w", dir, err)
+	}
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
+}
+
 // UsageOf measures a directory, in which git may work meanwhile.
 func UsageOf(dir string) (used Usage, err error) {
 	seen := map[uint64]bool{}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
 
 const (
@@ -128,13 +130,13 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 		err = stdout.err
 	}
 	if err != nil {
-		return "", explain(c, err, printed.String(), page)
+		return "", r.explain(c, err, printed.String(), page)
 	}
 	return strings.TrimSuffix(output.String(), "\n"), nil
 }
 
 // explain returns the typed error of a command that failed.
-func explain(c command, err error, printed string, page bool) error {
+func (r *Repository) explain(c command, err error, printed string, page bool) error {
 	var typed *Error
 	var exit *exec.ExitError
 	switch {
@@ -150,6 +152,8 @@ func explain(c command, err error, printed string, page bool) error {
 	reason := classify(printed)
 	status, _ := exit.Sys().(syscall.WaitStatus)
 	switch {
+	case reason == reasonNoRoom:
+		reason = r.lacks(c.room)
 	case page && !isLocal(reason):
 		reason = ReasonWebPage
 	case reason == ReasonUnknown && status.Signaled() && status.Signal() == syscall.SIGKILL:
@@ -159,6 +163,15 @@ func explain(c command, err error, printed string, page bool) error {
 		reason = reasonDamaged
 	}
 	return wrap(reason, printed, fmt.Errorf("git %s: %w", c.args[0], err))
+}
+
+// lacks returns the reason why a file cannot be written: the commit takes more than the room that it has, or the disk
+// has less than that.
+func (r *Repository) lacks(room int64) Reason {
+	if free, err := disk.Free(r.Dir); room > 0 && err == nil && free >= room {
+		return ReasonTooLarge
+	}
+	return ReasonStorageFull
 }
 
 // environment returns all variables of a command: nothing of this process but PATH.

@@ -255,6 +255,10 @@ func (r *Repository) room() (int64, error) {
 		if err != nil {
 			return 0, onDisk(err)
 		}
+		if room <= 0 {
+			// Whatever the commit has.
+			return 0, failure(ReasonStorageFull, "")
+		}
 		root.measured = measured{known: true, room: room, size: size}
 	}
 	room := root.measured.room - (size - root.measured.size)

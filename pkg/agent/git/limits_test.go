@@ -86,7 +86,7 @@ func TestRoomIsForChanges(t *testing.T) {
 		t.Error("another content")
 	}
 	r.Room = func() (int64, error) { return 0, nil }
-	if _, err := r.Fetch(t.Context(), "HEAD"); !isReason(err, ReasonTooLarge) {
+	if _, err := r.Fetch(t.Context(), "HEAD"); !isReason(err, ReasonStorageFull) {
 		t.Errorf("without room: %v", err)
 	}
 }
@@ -117,6 +117,22 @@ func TestRoomOfFailedFetches(t *testing.T) {
 	}
 }
 
+// TestFilesThatGrow: files that attributes have git write larger than they are in the repository do not fit, and the
+// disk is not full.
+func TestFilesThatGrow(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.commit(files{"a.txt": strings.Repeat("a", 600<<10), ".gitattributes": "*.txt working-tree-encoding=UTF-32"})
+	r := newRepository(t, o.serve().url(o), withRoom(1<<20))
+	tree, err := r.Fetch(t.Context(), "HEAD")
+	if err == nil {
+		err = r.Checkout(t.Context(), tree)
+	}
+	if !isReason(err, ReasonTooLarge) {
+		t.Errorf("%v: %s", err, errText(err))
+	}
+}
+
 // TestFullDisk leaves nothing, and the next fetch succeeds once there is space.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
@@ -128,7 +144,9 @@ func TestFullDisk(t *testing.T) {
 	for _, content := range []files{{"random": random(2 << 20)}, {"zero": strings.Repeat("0", 20<<20)}} {
 		o := newOrigin(t)
 		o.commit(content)
-		r := newRepository(t, o.serve().url(o), func(options *Options) { options.Dir = filepath.Join(dir, "git") })
+		// The budget would bear it.
+		r := newRepository(t, o.serve().url(o), withRoom(1<<30),
+			func(options *Options) { options.Dir = filepath.Join(dir, "git") })
 		tree, err := r.Fetch(t.Context(), "HEAD")
 		if err == nil {
 			err = r.Checkout(t.Context(), tree)

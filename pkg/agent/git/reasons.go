@@ -43,6 +43,8 @@ const (
 	reasonFormat Reason = "ObjectFormatMismatch"
 	// reasonNoShallow is a server without shallow fetches, reasonNoWant one that sends no object by its hash.
 	reasonNoShallow, reasonNoWant Reason = "NoShallowFetches", "NoObjectsByHash"
+	// reasonNoRoom is one of ReasonTooLarge and ReasonStorageFull: git does not say which.
+	reasonNoRoom Reason = "NoRoom"
 )
 
 // messages tell the user the remedy.
@@ -73,7 +75,8 @@ var messages = map[Reason]string{
 		"spec.source.git.repository",
 	ReasonPathNotFound: "the commit has no such directory: correct spec.source.path",
 	ReasonRefNotFound:  "the repository has no such branch or tag: correct spec.source.git.ref",
-	ReasonStorageFull:  "the volume is full: raise spec.storage.sizeLimit",
+	ReasonStorageFull: "the volume is full, or the disk of its node: raise spec.storage.sizeLimit, or free " +
+		"space on the node",
 	ReasonSubmodule: "a submodule cannot be fetched: correct .gitmodules, or set " +
 		"spec.source.git.submodules to None",
 	ReasonTimedOut: "the fetch takes too long: raise spec.polling.timeoutSeconds, or make the " +
@@ -87,6 +90,7 @@ var messages = map[Reason]string{
 		"spec.source.git.repository, or set spec.source.git.secretRef",
 	reasonDamaged:   "the repository on the volume is damaged: it is fetched again",
 	reasonFormat:    "the repository has another object format",
+	reasonNoRoom:    "a file cannot be written",
 	reasonNoShallow: "the server has no shallow fetches",
 	reasonNoWant:    "the server sends no objects by their hash",
 }
@@ -138,8 +142,9 @@ var localPhrases = []phrase{
 	{"no space left on device", ReasonStorageFull},
 	{"disk quota exceeded", ReasonStorageFull},
 	{"file too large", ReasonTooLarge},
-	{"failure writing output to destination", ReasonTooLarge},
-	{"unable to write file", ReasonStorageFull},
+	{"unable to write file", reasonNoRoom},
+	// Of a server that sends files, a pack.
+	{"curl_result = 23,", reasonNoRoom},
 	{"out of memory", ReasonMemory},
 	{"cannot allocate memory", ReasonMemory},
 	{"died of signal 9", ReasonMemory},
@@ -181,6 +186,8 @@ var phrases = []phrase{
 	{"\" not supported or disabled in libcurl", ReasonDowngrade},
 	{"\" disabled", ReasonDowngrade},
 	{"timeout, server", ReasonTimedOut},
+	// git has ended before all of a pack had come, for a reason that none of these phrases names.
+	{"failure writing output to destination", ReasonUnknown},
 	{"rpc failed", ReasonUnreachable},
 	{"could not resolve ", ReasonUnreachable},
 	{"failed to connect to", ReasonUnreachable},
@@ -229,7 +236,7 @@ func firstOf(phrases []phrase, printed string) Reason {
 // isLocal reports whether a reason is about this pod or the commit, and not about the server.
 func isLocal(reason Reason) bool {
 	switch reason {
-	case ReasonStorageFull, ReasonTooLarge, ReasonMemory, ReasonTimedOut, ReasonCommitInvalid, reasonDamaged:
+	case ReasonStorageFull, ReasonTooLarge, ReasonMemory, ReasonTimedOut, ReasonCommitInvalid, reasonDamaged, reasonNoRoom:
 		return true
 	default:
 		return false

@@ -165,6 +165,11 @@ func TestRemotes(t *testing.T) {
 			fault: packs(answersWith(200, result, "000dpackfile\n0015\x01PACK\x00\x00\x00\x02\x00\x00\x00\x05x0000")),
 			want:  []Reason{ReasonUnreachable, ReasonUnknown},
 		},
+		"damaged objects, and many more": {
+			fault: packs(answersWith(200, result, "000dpackfile\n0015\x01PACK\x00\x00\x00\x02\x00\x00\x00\x05x"+
+				strings.Repeat("fff0\x01"+strings.Repeat("x", 0xfff0-5), 100)+"0000")),
+			tweak: roomy, want: []Reason{ReasonUnreachable, ReasonUnknown},
+		},
 		"endless references": {fault: endlessReferences, tweak: limited64,
 			want: []Reason{ReasonTimedOut, ReasonMemory}},
 		"an endless pack": {fault: packs(endlessPack), tweak: roomy, want: []Reason{ReasonTooLarge}},

@@ -79,8 +79,11 @@ const (
 	// WebsiteReasonPodCreationFailed means that pods cannot be created.
 	WebsiteReasonPodCreationFailed = "PodCreationFailed"
 	// WebsiteReasonRepositoryTooLarge means that a commit does not fit on the volume of
-	// a pod, or that the volume is full.
+	// a pod.
 	WebsiteReasonRepositoryTooLarge = "RepositoryTooLarge"
+	// WebsiteReasonStorageFull means that the volume of a pod is full, or the disk of its
+	// node, whatever the next commit has.
+	WebsiteReasonStorageFull = "StorageFull"
 	// WebsiteReasonAccessSecretInvalid means that the Secret of spec.access.basicAuth.secretRef
 	// is missing or invalid, and that every request is rejected.
 	WebsiteReasonAccessSecretInvalid = "AccessSecretInvalid"

@@ -262,9 +262,9 @@ func TestConditions(t *testing.T) {
 				{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
 		"evicted": {broken(evicted(time.Minute)),
-			each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+			each("StorageFull") + "Unknown/NoReadyPods", "", "2Gi"},
 		"evicted, as the agent says": {broken(evictedCleanly(time.Minute)),
-			each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "the volume is full"},
+			each("StorageFull") + "Unknown/NoReadyPods", "", "the volume is full"},
 		"ended for another reason": {broken(func(p *Pod) {
 			evictedCleanly(time.Minute)(p)
 			p.Status.InitContainerStatuses[0].State.Terminated.Message = "something else"
@@ -273,7 +273,7 @@ func TestConditions(t *testing.T) {
 		"evicted, and its successor starts": {func(in *Input) {
 			broken(evictedCleanly(time.Minute))(in)
 			in.Pods = append(in.Pods, starting(59*time.Second))
-		}, each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "the volume is full"},
+		}, each("StorageFull") + "Unknown/NoReadyPods", "", "the volume is full"},
 		"evicted long ago, and another pod starts": {func(in *Input) {
 			broken(evictedCleanly(time.Hour))(in)
 			in.Pods = append(in.Pods, starting(time.Minute))

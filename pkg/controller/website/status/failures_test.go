@@ -47,7 +47,7 @@ func TestFailureMessages(t *testing.T) {
 		"no repository":        {git.ReasonNotFound, nil, "RepositoryNotFound", "spec.source.git.repository"},
 		"path":                 {git.ReasonPathNotFound, nil, "PathNotFound", "spec.source.path"},
 		"ref":                  {git.ReasonRefNotFound, nil, "RefNotFound", "spec.source.git.ref"},
-		"full":                 {git.ReasonStorageFull, nil, "RepositoryTooLarge", "spec.storage.sizeLimit"},
+		"full":                 {git.ReasonStorageFull, nil, "StorageFull", "spec.storage.sizeLimit"},
 		"submodule":            {git.ReasonSubmodule, nil, "SubmoduleFailing", "spec.source.git.submodules"},
 		"submodule of another": {git.ReasonSubmodule, withSecret, "SubmoduleFailing", "spec.source.git.credentialScope"},
 		"time":                 {git.ReasonTimedOut, nil, "RepositoryTimedOut", "spec.polling.timeoutSeconds"},

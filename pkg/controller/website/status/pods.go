@@ -115,8 +115,8 @@ func (in *Input) podNotServing(pod Pod) *finding {
 // container fail; otherwise the agent has reported it.
 func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 	if why := pod.Status.Message; strings.Contains(why, "EmptyDir volume") {
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge,
-			message: "the repository is too large for the volume of a pod: " + why}
+		return &finding{reason: v1beta1.WebsiteReasonStorageFull,
+			message: "the volume of a pod was full: raise spec.storage.sizeLimit: " + why}
 	}
 	if workload.VolumeWasFull(pod.Pod) {
 		return explainFetch(website, git.ReasonStorageFull)

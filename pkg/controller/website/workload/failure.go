@@ -34,7 +34,7 @@ var Failures = map[git.Reason]Failure{
 	git.ReasonNotFound:           {v1beta1.WebsiteReasonRepositoryNotFound, true},
 	git.ReasonPathNotFound:       {v1beta1.WebsiteReasonPathNotFound, true},
 	git.ReasonRefNotFound:        {v1beta1.WebsiteReasonRefNotFound, true},
-	git.ReasonStorageFull:        {v1beta1.WebsiteReasonRepositoryTooLarge, true},
+	git.ReasonStorageFull:        {v1beta1.WebsiteReasonStorageFull, true},
 	git.ReasonSubmodule:          {v1beta1.WebsiteReasonSubmoduleFailing, false},
 	git.ReasonTimedOut:           {v1beta1.WebsiteReasonRepositoryTimedOut, false},
 	git.ReasonTooLarge:           {v1beta1.WebsiteReasonRepositoryTooLarge, true},
