@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// minVersion is the oldest git that is known to do all that is needed.
-const minVersion = "2.39"
+// minMajor and minMinor are the oldest version of git that is known to do all that is needed.
+const minMajor, minMinor = 2, 39
 
 // Check returns an error that names a missing requirement of the repository: git, its version, or ssh.
 func (r *Repository) Check(ctx context.Context) error {
@@ -18,21 +18,20 @@ func (r *Repository) Check(ctx context.Context) error {
 	}
 	for _, program := range needed {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("the image has no %s: use one with a shell, git %s or later, and ssh: %w", program,
-				minVersion, err)
+			return fmt.Errorf("the image has no %s: use one with a shell, git %d.%d or later, and ssh: %w", program,
+				minMajor, minMinor, err)
 		}
 	}
 	output, err := exec.CommandContext(ctx, "git", "version").Output()
 	if err != nil {
 		return fmt.Errorf("finding the version of git: %w", err)
 	}
-	var major, minor, minMajor, minMinor int
+	var major, minor int
 	if _, err := fmt.Sscanf(string(output), "git version %d.%d", &major, &minor); err != nil {
 		return fmt.Errorf("finding the version of git in %q: %w", strings.TrimSpace(string(output)), err)
 	}
-	_, _ = fmt.Sscanf(minVersion, "%d.%d", &minMajor, &minMinor)
 	if major < minMajor || major == minMajor && minor < minMinor {
-		return fmt.Errorf("the image has git %d.%d: use one with git %s or later", major, minor, minVersion)
+		return fmt.Errorf("the image has git %d.%d: use one with git %d.%d or later", major, minor, minMajor, minMinor)
 	}
 	return nil
 }

@@ -22,8 +22,6 @@ const (
 	endGrace = 2 * time.Second
 	// maxPrinted limits the memory for the output of a command.
 	maxPrinted = 16 << 10
-	// watchInterval is the time between two measurements of a directory that a command fills.
-	watchInterval = 100 * time.Millisecond
 )
 
 // setting is a setting of git's configuration.
@@ -42,8 +40,6 @@ type command struct {
 	protocols string
 	// room limits each file that is written, in bytes; 0: no limit.
 	room int64
-	// watch is called at intervals. Its error ends the command.
-	watch func() error
 	// page is set if the last HTTP response was a web page.
 	page *bool
 }
@@ -83,8 +79,6 @@ var baseSettings = []setting{
 
 // run runs git in the repository until it ends, or ctx. Nothing that it has started runs afterwards.
 func (r *Repository) run(ctx context.Context, c command) (string, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	limits := []string{strconv.FormatInt(r.Memory>>10, 10), strconv.FormatInt((c.room+511)/512, 10)}
 	cmd := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", launch, "git"}, limits, []string{"git"}, c.args)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, r.environment(c), c.stdin
@@ -92,35 +86,26 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	// A remote helper that survives git holds its output open.
 	cmd.WaitDelay = endGrace
-	var printed, output tail
-	stdout := &consumer{Writer: &output}
+	var output tail
+	stdout, stderr := &consumer{Writer: &output}, newErrorOutput()
 	if c.stdout != nil {
 		stdout.Writer = c.stdout
 	}
-	cmd.Stdout, cmd.Stderr = stdout, &printed
-	answers, err := observe(cmd, c.protocols != "")
-	if err == nil {
-		err = cmd.Start()
-	}
-	answers.started()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Start()
 	if file, ok := c.stdin.(*os.File); ok {
 		_ = file.Close()
 	}
 	if err != nil {
-		answers.end()
 		return "", fmt.Errorf("starting git: %w", err)
 	}
 	if r.onStart != nil {
 		go r.onStart(cmd.Process.Pid)
 	}
-	if c.watch != nil {
-		defer watch(ctx, c.watch, cancel)()
-	}
 	err = cmd.Wait()
 	endGroup(cmd.Process.Pid, err != nil)
-	page := answers.end()
 	if c.page != nil {
-		*c.page = page
+		*c.page = stderr.page
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -130,7 +115,7 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 		err = stdout.err
 	}
 	if err != nil {
-		return "", r.explain(c, err, printed.String(), page)
+		return "", r.explain(c, err, stderr.String(), stderr.page)
 	}
 	return strings.TrimSuffix(output.String(), "\n"), nil
 }
@@ -186,7 +171,7 @@ func (r *Repository) environment(c command) []string {
 	if c.protocols == "" {
 		env = append(env, "GIT_ALLOW_PROTOCOL=none")
 	} else {
-		env = append(env, "GIT_ALLOW_PROTOCOL="+c.protocols, "GIT_TRACE_CURL=3", "GIT_TRACE_CURL_NO_DATA=1")
+		env = append(env, "GIT_ALLOW_PROTOCOL="+c.protocols, "GIT_TRACE_CURL=2", "GIT_TRACE_CURL_NO_DATA=1")
 		env = append(env, r.remoteVariables()...)
 		settings = append(settings, r.remoteSettings()...)
 	}
@@ -211,28 +196,6 @@ func endGroup(group int, wait bool) {
 			return
 		}
 	}
-}
-
-// watch calls a function at intervals until it fails, which cancels, or the returned function is called.
-func watch(ctx context.Context, check func() error, cancel context.CancelCauseFunc) (stop func()) {
-	ctx, end := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(watchInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if err := check(); err != nil {
-					cancel(err)
-				}
-			}
-		}
-	}()
-	return func() { end(); <-done }
 }
 
 // consumer keeps the error of a writer.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -73,14 +74,10 @@ func (r *Repository) checkFiles() error {
 	if r.protocols == "ssh" && r.Credentials.KnownHostsFile == "" {
 		return failure(ReasonKnownHosts, "")
 	}
-	return r.checkCA()
-}
-
-// checkCA looks for a certificate. Without one, some TLS libraries ignore the file, and others print another message.
-func (r *Repository) checkCA() error {
 	if r.CAFile == "" {
 		return nil
 	}
+	// Without a certificate, some TLS libraries ignore the file, and others print another message.
 	data, err := os.ReadFile(r.CAFile)
 	if err != nil {
 		return wrap(ReasonCAMissing, "", err)
@@ -163,28 +160,14 @@ func resolveURL(base, address string) (string, error) {
 	if !strings.HasPrefix(address, "./") && !strings.HasPrefix(address, "../") {
 		return address, nil
 	}
-	scheme, rest, hasScheme := strings.Cut(base, "://")
-	prefix := scheme + "://"
-	if !hasScheme {
-		prefix, rest = "", base
+	host := strings.IndexByte(base, ':') + 1
+	if scheme, rest, found := strings.Cut(base, "://"); found {
+		host = len(scheme+"://") + strings.IndexByte(rest+"/", '/')
 	}
-	rest = strings.TrimRight(rest, "/")
-	separator := "/"
-	for {
-		if after, found := strings.CutPrefix(address, "./"); found {
-			address = after
-			continue
-		}
-		after, found := strings.CutPrefix(address, "../")
-		if !found {
-			break
-		}
-		address = after
-		at := strings.LastIndexAny(rest, "/:")
-		if at < 0 || prefix != "" && rest[at] == ':' {
-			return "", errors.New("the address of the submodule leads above the host")
-		}
-		separator, rest = rest[at:at+1], rest[:at]
+	host += len(base[host:]) - len(strings.TrimLeft(base[host:], "/"))
+	resolved := path.Join(base[host:], address)
+	if resolved == ".." || strings.HasPrefix(resolved, "../") {
+		return "", errors.New("the address of the submodule leads above the host")
 	}
-	return prefix + rest + separator + address, nil
+	return base[:host] + resolved, nil
 }

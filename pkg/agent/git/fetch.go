@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -36,6 +35,8 @@ const (
 	trackedRef = "refs/website/head"
 	// maxAttempts is more than the ways in which a server may be asked.
 	maxAttempts = 6
+	// measureInterval is the time between two measurements of a repository during a fetch.
+	measureInterval = 100 * time.Millisecond
 )
 
 // Fetch fetches the needed part of a commit: HEAD, a reference by its full name, or a commit by its hash.
@@ -228,12 +229,16 @@ func (r *Repository) fetchObjects(ctx context.Context, c command) error {
 		if err != nil {
 			return onDisk(err)
 		}
-		c.watch = func() error {
-			if used, err := disk.UsageOf(r.path(repositoryDir)); err == nil && used.Size-before.Size > room {
-				return failure(ReasonTooLarge, "")
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go func() {
+			for ; ctx.Err() == nil; time.Sleep(measureInterval) {
+				if used, err := disk.UsageOf(r.path(repositoryDir)); err == nil && used.Size-before.Size > room {
+					cancel(failure(ReasonTooLarge, ""))
+				}
 			}
-			return nil
-		}
+		}()
 	}
 	_, err = r.run(ctx, c)
 	return err
@@ -290,10 +295,7 @@ func (r *Repository) Worktree() string { return r.path(worktreeDir) }
 func (r *Repository) Size() (int64, error) {
 	var total int64
 	for _, dir := range []string{repositoryDir, modulesDir} {
-		if _, err := os.Stat(r.path(dir)); err != nil {
-			continue
-		}
-		used, err := disk.UsageOf(filepath.Join(r.Dir, dir))
+		used, err := disk.UsageOf(r.path(dir))
 		if err != nil {
 			return 0, onDisk(err)
 		}
