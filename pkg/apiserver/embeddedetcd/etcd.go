@@ -108,15 +108,9 @@ func DataDir(endpoint string) (string, bool) {
 // have passed.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	dataDir := config.DataDir
-	dir := etcdDir(dataDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the directory of the embedded etcd: %w", err)
+	if err := makeDir(dataDir); err != nil {
+		return nil, err
 	}
-	// MkdirAll does not change the mode of an existing directory.
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("restricting the mode of the directory of the embedded etcd: %w", err)
-	}
-
 	// etcd ends the process when it cannot write.
 	if err := Writable(dataDir); err != nil {
 		return nil, err
@@ -131,6 +125,18 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &Server{config: config, etcd: etcd, kv: v3rpc.NewQuotaKVServer(etcd.Server), lock: lock}, nil
+}
+
+// makeDir creates the directory of etcd in dataDir, unless it exists.
+func makeDir(dataDir string) error {
+	if err := os.MkdirAll(etcdDir(dataDir), 0o700); err != nil {
+		return fmt.Errorf("creating the directory of the embedded etcd: %w", err)
+	}
+	// MkdirAll does not change the mode of an existing directory.
+	if err := os.Chmod(etcdDir(dataDir), 0o700); err != nil {
+		return fmt.Errorf("restricting the mode of the directory of the embedded etcd: %w", err)
+	}
+	return nil
 }
 
 // lockDir reserves dataDir for this process. Without the lock, a second process would

@@ -2,8 +2,6 @@ package embeddedetcd
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 )
 
@@ -18,17 +16,13 @@ type Member struct {
 // Restore makes build create the data of etcd in dataDir, which no server may use.
 // build gets the directory of the data.
 func Restore(dataDir string, build func(dir string, member Member) error) error {
-	dir := etcdDir(dataDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("creating the directory of the embedded etcd: %w", err)
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("restricting the mode of the directory of the embedded etcd: %w", err)
+	if err := makeDir(dataDir); err != nil {
+		return err
 	}
 	lock, err := lockDir(dataDir)
 	if err != nil {
 		return err
 	}
-	err = build(filepath.Join(dir, dataName), Member{Name: memberName, PeerURL: peerURL.String()})
+	err = build(filepath.Join(etcdDir(dataDir), dataName), Member{Name: memberName, PeerURL: peerURL.String()})
 	return errors.Join(err, lock.Close())
 }

@@ -6,10 +6,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/certificates"
 )
 
 // authority returns the CA, and generates it if there are no certificates yet.
-func (c Config) authority(ctx context.Context) (*pair, error) {
+func (c Config) authority(ctx context.Context) (*certificates.Pair, error) {
 	secrets, name := c.Client.CoreV1().Secrets(c.Namespace), c.Name+"-ca"
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
@@ -33,9 +35,9 @@ func (c Config) authority(ctx context.Context) (*pair, error) {
 			return nil, fmt.Errorf("getting secret %s: %w", used, err)
 		}
 	}
-	ca, err := newAuthority(c.Name, c.Clock.Now(), c.CALifetime)
+	ca, err := certificates.NewAuthority(c.Name, c.Clock.Now(), c.CALifetime)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("generating the CA of etcd: %w", err)
 	}
-	return ca, c.create(ctx, name, ca.cert, ca.data(encode(ca.cert)))
+	return ca, c.create(ctx, name, ca, ca)
 }

@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/certificates"
 )
 
 const (
@@ -70,10 +72,12 @@ func (c Config) Ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	expirations.WithLabelValues(c.Name + "-ca").Set(float64(ca.cert.NotAfter.Unix()))
+	expirations.WithLabelValues(c.Name + "-ca").Set(float64(ca.NotAfter.Unix()))
 	return errors.Join(
-		c.ensureLeaf(ctx, c.Name+"-server", leaf{subject: c.Name, names: c.names(), server: true}, ca),
-		c.ensureLeaf(ctx, c.Name+"-client", leaf{subject: clientName}, ca),
+		// Members are servers, and clients of each other.
+		c.ensureLeaf(ctx, c.Name+"-server", ca, c.Name, c.names(), x509.ExtKeyUsageClientAuth,
+			x509.ExtKeyUsageServerAuth),
+		c.ensureLeaf(ctx, c.Name+"-client", ca, clientName, nil, x509.ExtKeyUsageClientAuth),
 	)
 }
 
@@ -90,7 +94,8 @@ func (c Config) names() []string {
 }
 
 // ensureLeaf creates a certificate, or replaces it if it is due.
-func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, ca *pair) error {
+func (c Config) ensureLeaf(ctx context.Context, name string, ca *certificates.Pair, subject string, names []string,
+	usages ...x509.ExtKeyUsage) error {
 	secrets := c.Client.CoreV1().Secrets(c.Namespace)
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
@@ -99,36 +104,36 @@ func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, ca *pair
 	}
 	if !missing {
 		current, err := parse(secret.Data)
-		if err == nil && current.cert.CheckSignatureFrom(ca.cert) == nil &&
-			bytes.Equal(secret.Data[caCert], encode(ca.cert)) &&
-			slices.Equal(current.cert.DNSNames, leaf.names) && !due(current.cert, c.Clock.Now()) {
-			expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
+		if err == nil && current.CheckSignatureFrom(ca.Certificate) == nil &&
+			bytes.Equal(secret.Data[caCert], certificates.Encode(ca.Certificate)) &&
+			slices.Equal(current.DNSNames, names) && !current.RenewalDue(c.Clock.Now()) {
+			expirations.WithLabelValues(name).Set(float64(current.NotAfter.Unix()))
 			return nil
 		}
 	}
-	issued, err := ca.issue(leaf, c.Clock.Now(), c.Lifetime)
+	issued, err := ca.Issue(subject, names, c.Clock.Now(), c.Lifetime, usages...)
 	if err != nil {
 		return fmt.Errorf("generating the certificate of secret %s: %w", name, err)
 	}
 	if missing {
-		return c.create(ctx, name, issued.cert, issued.data(encode(ca.cert)))
+		return c.create(ctx, name, issued, ca)
 	}
 	// The resource version prevents two concurrent replacements from mixing their keys.
-	secret.Data = issued.data(encode(ca.cert))
+	secret.Data = data(issued, ca)
 	if _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("updating secret %s: %w", name, err)
 	}
-	expirations.WithLabelValues(name).Set(float64(issued.cert.NotAfter.Unix()))
+	expirations.WithLabelValues(name).Set(float64(issued.NotAfter.Unix()))
 	klog.FromContext(ctx).Info("Wrote a certificate of etcd",
-		"secret", klog.KRef(c.Namespace, name), "issuer", issued.cert.Issuer.CommonName, "expires", issued.cert.NotAfter)
+		"secret", klog.KRef(c.Namespace, name), "issuer", issued.Issuer.CommonName, "expires", issued.NotAfter)
 	return nil
 }
 
-func (c Config) create(ctx context.Context, name string, generated *x509.Certificate, data map[string][]byte) error {
+func (c Config) create(ctx context.Context, name string, generated, ca *certificates.Pair) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name},
 		Type:       corev1.SecretTypeTLS,
-		Data:       data,
+		Data:       data(generated, ca),
 	}
 	if _, err := c.Client.CoreV1().Secrets(c.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating secret %s: %w", name, err)
@@ -137,4 +142,18 @@ func (c Config) create(ctx context.Context, name string, generated *x509.Certifi
 	klog.FromContext(ctx).Info("Generated a certificate of etcd", "secret", klog.KRef(c.Namespace, name), "expires",
 		generated.NotAfter)
 	return nil
+}
+
+// parse reads the data of a Secret.
+func parse(data map[string][]byte) (*certificates.Pair, error) {
+	return certificates.Parse(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
+}
+
+// data returns the data of a Secret, with the CA that its reader trusts.
+func data(p, ca *certificates.Pair) map[string][]byte {
+	return map[string][]byte{
+		caCert:                  certificates.Encode(ca.Certificate),
+		corev1.TLSCertKey:       certificates.Encode(p.Certificate),
+		corev1.TLSPrivateKeyKey: p.KeyPEM,
+	}
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/certificates"
 )
 
 const day = 24 * time.Hour
@@ -25,7 +27,7 @@ func newConfig() (Config, *clocktesting.FakePassiveClock) {
 }
 
 // ensured runs Ensure and returns the three Secrets.
-func ensured(t *testing.T, c Config) map[string]*pair {
+func ensured(t *testing.T, c Config) map[string]*certificates.Pair {
 	t.Helper()
 	if err := c.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
@@ -34,7 +36,7 @@ func ensured(t *testing.T, c Config) map[string]*pair {
 	if err != nil || len(secrets.Items) != 3 {
 		t.Fatalf("there are %d Secrets, %v", len(secrets.Items), err)
 	}
-	pairs := map[string]*pair{}
+	pairs := map[string]*certificates.Pair{}
 	for _, secret := range secrets.Items {
 		p, err := parse(secret.Data)
 		if err != nil {
@@ -52,27 +54,27 @@ func TestCertificates(t *testing.T) {
 	c, now := newConfig()
 	pairs := ensured(t, c)
 	roots := x509.NewCertPool()
-	roots.AddCert(pairs["etcd-ca"].cert)
+	roots.AddCert(pairs["etcd-ca"].Certificate)
 	for name, usages := range map[string][]x509.ExtKeyUsage{
 		"etcd-server": {x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		"etcd-client": {x509.ExtKeyUsageClientAuth},
 	} {
 		for _, usage := range usages {
-			if _, err := pairs[name].cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Now(),
+			if _, err := pairs[name].Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Now(),
 				KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	for _, host := range []string{"etcd-0.etcd", "etcd-2.etcd.system.svc", "localhost"} {
-		if err := pairs["etcd-server"].cert.VerifyHostname(host); err != nil {
+		if err := pairs["etcd-server"].VerifyHostname(host); err != nil {
 			t.Error(err)
 		}
 	}
-	if got := pairs["etcd-server"].cert.Subject.CommonName; got != "etcd" {
+	if got := pairs["etcd-server"].Subject.CommonName; got != "etcd" {
 		t.Errorf("the members are %s", got)
 	}
-	if got := pairs["etcd-client"].cert; got.Subject.CommonName != "website-apiserver" ||
+	if got := pairs["etcd-client"]; got.Subject.CommonName != "website-apiserver" ||
 		slices.Contains(got.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || got.DNSNames != nil {
 		t.Errorf("the client is %s with %v for %v", got.Subject, got.ExtKeyUsage, got.DNSNames)
 	}
@@ -90,20 +92,20 @@ func TestRotation(t *testing.T) {
 		{"after two thirds", 61 * day, false},
 		{"expired", 900 * day, false},
 	} {
-		now.SetTime(first["etcd-server"].cert.NotBefore.Add(test.after))
+		now.SetTime(first["etcd-server"].NotBefore.Add(test.after))
 		pairs := ensured(t, c)
 		for _, secret := range []string{"etcd-server", "etcd-client"} {
-			if same := bytes.Equal(pairs[secret].cert.Raw, first[secret].cert.Raw); same != test.same {
+			if same := bytes.Equal(pairs[secret].Raw, first[secret].Raw); same != test.same {
 				t.Errorf("%s: the same certificate in %s: %t, want %t", test.name, secret, same, test.same)
 			}
-			if err := pairs[secret].cert.CheckSignatureFrom(first["etcd-ca"].cert); err != nil {
+			if err := pairs[secret].CheckSignatureFrom(first["etcd-ca"].Certificate); err != nil {
 				t.Errorf("%s: %s: %v", test.name, secret, err)
 			}
 		}
 		first = pairs
 	}
 	c.Members = 5
-	if err := ensured(t, c)["etcd-server"].cert.VerifyHostname("etcd-4.etcd"); err != nil {
+	if err := ensured(t, c)["etcd-server"].VerifyHostname("etcd-4.etcd"); err != nil {
 		t.Errorf("a fifth member: %v", err)
 	}
 }
@@ -131,7 +133,7 @@ func TestMissingCA(t *testing.T) {
 func TestAnotherCA(t *testing.T) {
 	c, _ := newConfig()
 	ensured(t, c)
-	ca, err := newAuthority(c.Name, c.Clock.Now(), c.CALifetime)
+	ca, err := certificates.NewAuthority(c.Name, c.Clock.Now(), c.CALifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,13 +142,13 @@ func TestAnotherCA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret.Data = ca.data(encode(ca.cert))
+	secret.Data = data(ca, ca)
 	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	pairs := ensured(t, c)
 	for _, name := range []string{"etcd-server", "etcd-client"} {
-		if err := pairs[name].cert.CheckSignatureFrom(ca.cert); err != nil {
+		if err := pairs[name].CheckSignatureFrom(ca.Certificate); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

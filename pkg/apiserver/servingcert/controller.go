@@ -3,7 +3,6 @@ package servingcert
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/certificates"
 )
 
 // Config configures a Controller.
@@ -194,7 +195,7 @@ func (c *Controller) sync(ctx context.Context, secret *corev1.Secret) (time.Dura
 	trusted := false
 	var trustErr error
 	if k != nil {
-		trustErr = c.config.Trusted(ctx, encode(k.ca))
+		trustErr = c.config.Trusted(ctx, certificates.Encode(k.ca.Certificate))
 		trusted = trustErr == nil
 	}
 	now := c.config.Clock.Now()
@@ -203,7 +204,7 @@ func (c *Controller) sync(ctx context.Context, secret *corev1.Secret) (time.Dura
 		return 0, err
 	}
 	if next == nil {
-		if !trusted && (!k.signs() || renewalDue(k.leaf, now)) {
+		if !trusted && (!k.signs() || k.leaf.RenewalDue(now)) {
 			c.reportUntrusted(ctx, trustErr, k.leaf, now)
 		}
 		return c.rotation.wait(k, now), nil
@@ -220,10 +221,6 @@ func (c *Controller) sync(ctx context.Context, secret *corev1.Secret) (time.Dura
 }
 
 func (c *Controller) write(ctx context.Context, secret *corev1.Secret, k *keys) (*corev1.Secret, error) {
-	data, err := k.data()
-	if err != nil {
-		return nil, err
-	}
 	secrets := c.config.Client.CoreV1().Secrets(c.config.Namespace)
 	if secret == nil {
 		return secrets.Create(ctx, &corev1.Secret{
@@ -233,11 +230,11 @@ func (c *Controller) write(ctx context.Context, secret *corev1.Secret, k *keys) 
 					"which rotates both."},
 			},
 			Type: corev1.SecretTypeTLS,
-			Data: data,
+			Data: k.data(),
 		}, metav1.CreateOptions{})
 	}
 	updated := secret.DeepCopy()
-	updated.Data = data
+	updated.Data = k.data()
 	return secrets.Update(ctx, updated, metav1.UpdateOptions{})
 }
 
@@ -257,9 +254,9 @@ func (c *Controller) adopt(secret *corev1.Secret) {
 
 // reportUntrusted logs why a due certificate is not replaced, once for each reason: it expires, and the API with
 // it, unless clients trust the CA.
-func (c *Controller) reportUntrusted(ctx context.Context, reason error, leaf *x509.Certificate, now time.Time) {
+func (c *Controller) reportUntrusted(ctx context.Context, reason error, leaf *certificates.Pair, now time.Time) {
 	logger := klog.FromContext(ctx)
-	if !renewalDue(leaf, now) {
+	if !leaf.RenewalDue(now) {
 		logger.V(2).Info("The serving certificate is not replaced before clients trust its CA", "reason", reason)
 		return
 	}

@@ -38,15 +38,15 @@ func (r rotation) next(k *keys, now time.Time, trusted bool) (*keys, error) {
 	}
 	// Without a valid certificate no client connects, so the step is not delayed. A certificate with additional
 	// names, for another version, is valid: both versions would replace it in turn.
-	expired := now.After(k.leaf.NotAfter) || isAhead(k.leaf, now) ||
+	expired := now.After(k.leaf.NotAfter) || k.leaf.IsAhead(now) ||
 		slices.ContainsFunc(r.dnsNames, func(name string) bool { return !slices.Contains(k.leaf.DNSNames, name) })
-	propagated := trusted && !now.Before(issued(k.ca).Add(propagation))
+	propagated := trusted && !now.Before(k.ca.Issued().Add(propagation))
 	switch {
-	case len(k.former) == 0 && renewalDue(k.ca, now):
+	case len(k.former) == 0 && k.ca.RenewalDue(now):
 		return k.newCA(r.name, now, caLifetimes*r.lifetime)
-	case expired, propagated && (!k.signs() || renewalDue(k.leaf, now)):
+	case expired, propagated && (!k.signs() || k.leaf.RenewalDue(now)):
 		return k.newLeaf(r.dnsNames, now, r.lifetime)
-	case len(k.former) > 0 && k.signs() && !now.Before(issued(k.leaf).Add(propagation)):
+	case len(k.former) > 0 && k.signs() && !now.Before(k.leaf.Issued().Add(propagation)):
 		next := *k
 		next.former = nil
 		return &next, nil
@@ -60,8 +60,8 @@ func (r rotation) wait(k *keys, now time.Time) time.Duration {
 	if len(k.former) > 0 || !k.signs() {
 		return propagation / 5
 	}
-	due := renewal(k.ca)
-	if leaf := renewal(k.leaf); leaf.Before(due) {
+	due := k.ca.Renewal()
+	if leaf := k.leaf.Renewal(); leaf.Before(due) {
 		due = leaf
 	}
 	return max(due.Sub(now), propagation/5)

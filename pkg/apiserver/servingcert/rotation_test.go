@@ -68,11 +68,7 @@ func TestRotation(t *testing.T) {
 					t.Fatal(err)
 				}
 				if next != nil {
-					data, err := next.data()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if next, err = parse(data); err != nil {
+					if next, err = parse(next.data()); err != nil {
 						t.Fatal(err)
 					}
 					history = append(history, version{next, now})
@@ -80,7 +76,7 @@ func TestRotation(t *testing.T) {
 				served, trusting := at(now, test.replica), at(now, test.client)
 				authorities[string(served.ca.Raw)], leaves[string(served.leaf.Raw)] = true, true
 				if both := (pair{trusting, served}); !verified[both] {
-					if err := verifies(trusting.bundle(), served.leaf, now); err != nil {
+					if err := verifies(trusting.bundle(), served.leaf.Certificate, now); err != nil {
 						t.Fatalf("after %s, a client rejects the certificate: %v", now.Sub(start), err)
 					}
 					verified[both] = true
@@ -140,10 +136,10 @@ func TestNext(t *testing.T) {
 			if next == nil {
 				next = k
 			}
-			if leaf := !next.leaf.Equal(k.leaf); leaf != test.leaf {
+			if leaf := !next.leaf.Equal(k.leaf.Certificate); leaf != test.leaf {
 				t.Errorf("another certificate: %t", leaf)
 			}
-			if ca := !next.ca.Equal(k.ca); ca != test.ca {
+			if ca := !next.ca.Equal(k.ca.Certificate); ca != test.ca {
 				t.Errorf("another CA: %t", ca)
 			}
 			if wait := test.rotation.wait(next, start.Add(test.after)); wait <= 0 {
@@ -154,11 +150,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	other := newKeys(t)
-	otherData, err := other.data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	otherData := newKeys(t).data()
 	for name, change := range map[string]func(map[string][]byte){
 		"no CA":                      func(d map[string][]byte) { delete(d, caCert) },
 		"no key of the CA":           func(d map[string][]byte) { delete(d, caKey) },
@@ -168,10 +160,7 @@ func TestParse(t *testing.T) {
 		"a certificate is cut short": func(d map[string][]byte) { d["tls.crt"] = d["tls.crt"][:100] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := newKeys(t).data()
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := newKeys(t).data()
 			if _, err := parse(data); err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +190,7 @@ func TestClockThatWasAhead(t *testing.T) {
 		}
 		now = now.Add(propagation / 5)
 	}
-	if err := verifies(k.bundle(), k.leaf, now); err != nil || len(k.former) > 0 {
+	if err := verifies(k.bundle(), k.leaf.Certificate, now); err != nil || len(k.former) > 0 {
 		t.Errorf("after %s: %v, %d former CAs", now.Sub(start), err, len(k.former))
 	}
 }
