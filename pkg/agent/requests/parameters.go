@@ -36,7 +36,8 @@ const (
 	ParameterSync = "sync"
 	// ParameterPin is the commit to serve, PinCurrent, or empty for the last one that was fetched, and
 	// ParameterGeneration the generation of the Website that says so: an earlier one changes
-	// nothing within two minutes, and is of a restored store after that. The request waits until that commit is served or held, or cannot be fetched.
+	// nothing within two minutes, and is of a restored store after that. The request waits until that commit is
+	// served or held, or cannot be fetched.
 	ParameterPin        = "pin"
 	ParameterGeneration = "generation"
 )

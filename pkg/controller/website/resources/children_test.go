@@ -237,8 +237,9 @@ func TestDeployment(t *testing.T) {
 						},
 						Env: []corev1.EnvVar{
 							{
-								Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
-									FieldPath: "metadata.uid"}},
+								Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{
+									FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
+								},
 							},
 						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
