@@ -28,13 +28,13 @@ const maxComparedHosts = 8
 
 // warn warns about hosts that old, which is nil on creation, does not have. It returns no error.
 func (h hostHolders) warn(ctx context.Context, w, old *website.Website) error {
-	var known []string
+	var former []string
 	if old != nil {
-		known = old.Spec.HostNames()
+		former = old.Spec.HostNames()
 	}
 	compared := 0
 	for i, host := range w.Spec.HostNames() {
-		if slices.Contains(known, host) {
+		if slices.Contains(former, host) {
 			continue
 		}
 		if compared++; compared > maxComparedHosts {
