@@ -85,7 +85,8 @@ func writeOCIChart(path, number string, metadata, archive []byte) error {
 		return fmt.Errorf("making the chart's artifact: %w", err)
 	}
 	return writeArchive(path, func(to layout.Path) error {
-		return to.AppendImage(ociChart{made, metadata}, layout.WithAnnotations(map[string]string{annotationReference: number}))
+		return to.AppendImage(ociChart{made, metadata},
+			layout.WithAnnotations(map[string]string{annotationReference: number}))
 	})
 }
 

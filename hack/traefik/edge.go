@@ -73,7 +73,8 @@ func (e *edge) follow(ctx context.Context, configurations <-chan dynamic.Message
 }
 
 // build returns the handlers of each entry point.
-func (e *edge) build(ctx context.Context, configurations map[string]*dynamic.Configuration) (map[string]*muxer.Muxer, []error) {
+func (e *edge) build(ctx context.Context,
+	configurations map[string]*dynamic.Configuration) (map[string]*muxer.Muxer, []error) {
 	parser, err := muxer.NewSyntaxParser()
 	if err != nil {
 		return nil, []error{err}

@@ -82,6 +82,6 @@ func (o OriginalSite) Create(t *testing.T) {
 	if err := template.Must(template.New("original").Parse(originalManifests)).Execute(&manifests, o); err != nil {
 		t.Fatal(err)
 	}
-	KubectlWith(t, Stdin(manifests.String()), "create", "--namespace="+o.Website.GetNamespace(), "--field-manager=original",
-		"--filename=-")
+	KubectlWith(t, Stdin(manifests.String()), "create", "--namespace="+o.Website.GetNamespace(),
+		"--field-manager=original", "--filename=-")
 }
