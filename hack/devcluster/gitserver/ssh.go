@@ -54,8 +54,10 @@ func StartSSH(dir, address string) (*SSH, error) {
 		KnownHosts: []byte(knownhosts.Line([]string{listener.Addr().String()}, host.PublicKey()) + "\n"),
 		server: &sshserver.Server{
 			HostSigners:      []sshserver.Signer{host},
-			PublicKeyHandler: func(_ sshserver.Context, key sshserver.PublicKey) bool { return sshserver.KeysEqual(key, hostKey) },
-			Handler:          func(session sshserver.Session) { uploadPack(dir, session) },
+			PublicKeyHandler: func(_ sshserver.Context, key sshserver.PublicKey) bool {
+				return sshserver.KeysEqual(key, hostKey)
+			},
+			Handler: func(session sshserver.Session) { uploadPack(dir, session) },
 		},
 		ended: make(chan struct{}),
 	}
