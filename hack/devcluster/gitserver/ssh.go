@@ -53,7 +53,7 @@ func StartSSH(dir, address string) (*SSH, error) {
 		PrivateKey: pem.EncodeToMemory(block),
 		KnownHosts: []byte(knownhosts.Line([]string{listener.Addr().String()}, host.PublicKey()) + "\n"),
 		server: &sshserver.Server{
-			HostSigners:      []sshserver.Signer{host},
+			HostSigners: []sshserver.Signer{host},
 			PublicKeyHandler: func(_ sshserver.Context, key sshserver.PublicKey) bool {
 				return sshserver.KeysEqual(key, hostKey)
 			},
