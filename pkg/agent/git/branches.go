@@ -42,9 +42,27 @@ func (r *Repository) Branches(ctx context.Context, match func(branch string) boo
 	return r.list(ctx, match)
 }
 
+// list lists references of the server.
 func (r *Repository) list(ctx context.Context, match func(branch string) bool) (Branches, error) {
+	if err := errors.Join(r.checkFiles(), onDisk(emptyDirectory(r.path(homeDir)))); err != nil {
+		return Branches{}, err
+	}
 	var found Branches
-	page, err := r.listRemote(ctx, func(line string) { found.add(line, match) }, "HEAD", headPrefix+"*")
+	var page bool
+	read := 0
+	lines := &records{separator: '\n', each: func(line string) error {
+		if read += len(line); read > maxListed {
+			return failure(ReasonUnknown, "the list of references does not end")
+		}
+		found.add(line, match)
+		return nil
+	}}
+	_, err := r.run(ctx, command{
+		args:   []string{"ls-remote", "--symref", "--", r.URL, "HEAD", headPrefix + "*"},
+		stdout: lines, protocols: r.protocols, page: &page,
+		// The repository on the disk may be damaged.
+		env: []string{"GIT_DIR=" + r.path(homeDir, "none")},
+	})
 	switch {
 	case err != nil:
 		return Branches{}, err
@@ -55,28 +73,6 @@ func (r *Repository) list(ctx context.Context, match func(branch string) bool) (
 		return Branches{}, failure(ReasonEmpty, "")
 	}
 	return found, nil
-}
-
-// listRemote lists references of the server, and reports whether its answer was a web page.
-func (r *Repository) listRemote(ctx context.Context, each func(string), patterns ...string) (page bool, err error) {
-	if err := errors.Join(r.checkFiles(), onDisk(emptyDirectory(r.path(homeDir)))); err != nil {
-		return false, err
-	}
-	read := 0
-	lines := &records{separator: '\n', each: func(line string) error {
-		if read += len(line); read > maxListed {
-			return failure(ReasonUnknown, "the list of references does not end")
-		}
-		each(line)
-		return nil
-	}}
-	_, err = r.run(ctx, command{
-		args:   append([]string{"ls-remote", "--symref", "--", r.URL}, patterns...),
-		stdout: lines, protocols: r.protocols, page: &page,
-		// The repository on the disk may be damaged.
-		env: []string{"GIT_DIR=" + r.path(homeDir, "none")},
-	})
-	return page, err
 }
 
 // add reads a line: a hash and a reference, or the reference that HEAD is.

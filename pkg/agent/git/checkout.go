@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -118,15 +119,12 @@ func isPlain(root, path string) bool {
 }
 
 // isInside reports whether a path leads to a directory below another one.
-func isInside(root, path string) bool {
-	base, err := filepath.EvalSymlinks(root)
+func isInside(dir, path string) bool {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return false
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Join(root, path))
-	if err != nil {
-		return false
-	}
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && (dir == base || strings.HasPrefix(dir, base+string(filepath.Separator)))
+	defer func() { _ = root.Close() }()
+	info, err := root.Stat(cmp.Or(path, "."))
+	return err == nil && info.IsDir()
 }

@@ -152,20 +152,18 @@ func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.parent == nil {
-		r.beginUse()
-	}
 	tree, err := r.fetchTree(ctx, fetched)
 	if err != nil {
 		return nil, err
 	}
 	r.unknown = 0
 	if r.parent != nil {
-		r.needed = append(r.needed, tree.Commit, tree.ID)
 		return tree, nil
 	}
+	needed := map[*Repository][]string{}
+	tree.needs(needed)
 	r.needed = []string{tree.Commit, tree.ID}
-	return tree, r.endUse()
+	return tree, r.keepModules(needed)
 }
 
 // fetchCommit fetches a commit with its directories, and its files unless only some of them are needed. It returns a

@@ -84,9 +84,8 @@ type Repository struct {
 	unknown int
 	// checkedOut is the state of the worktree, or nil if that is not complete.
 	checkedOut *Tree
-	// needed are the commits and trees that the last fetch was for, used the submodules, by their keys.
+	// needed are the commits and trees that the last fetch was for.
 	needed []string
-	used   map[string]bool
 	// measured is the free space at the begin of the last fetch.
 	measured measured
 }
@@ -105,7 +104,7 @@ func Open(options Options) (*Repository, error) {
 	}
 	options.Path = strings.Trim(filepath.ToSlash(filepath.Clean("/"+options.Path)), "/")
 	r := &Repository{Options: options, protocols: protocols}
-	r.modules, r.used, r.busy = map[string]*Repository{}, map[string]bool{}, make(chan struct{}, 1)
+	r.modules, r.busy = map[string]*Repository{}, make(chan struct{}, 1)
 	return r, nil
 }
 

@@ -39,11 +39,10 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 		if declaration.update == "none" {
 			continue
 		}
-		repository, key, err := r.module(declaration.url)
+		repository, err := r.module(declaration.url)
 		if err != nil {
 			return submoduleFailure(name, err)
 		}
-		r.used[key] = true
 		if err := os.MkdirAll(repository.Dir, 0o755); err != nil {
 			return onDisk(err)
 		}
@@ -58,12 +57,11 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 	return nil
 }
 
-// beginUse forgets the use of all submodules by the last fetch. One repository can be a submodule at several commits.
-func (r *Repository) beginUse() {
-	r.used = map[string]bool{}
-	for _, m := range r.modules {
-		m.needed = nil
-		m.beginUse()
+// needs adds what a tree needs of the repositories of its submodules. One can be a submodule at several commits.
+func (t *Tree) needs(needed map[*Repository][]string) {
+	for _, m := range t.modules {
+		needed[m.repository] = append(needed[m.repository], m.tree.Commit, m.tree.ID)
+		m.tree.needs(needed)
 	}
 }
 
@@ -105,25 +103,25 @@ func (r *Repository) declarations(ctx context.Context, hash string) (map[string]
 	return byPath, nil
 }
 
-// module returns the repository of a submodule, and its key.
-func (r *Repository) module(address string) (*Repository, string, error) {
+// module returns the repository of a submodule.
+func (r *Repository) module(address string) (*Repository, error) {
 	if address == "" {
-		return nil, "", failure(ReasonUnknown, "it has no url in .gitmodules")
+		return nil, failure(ReasonUnknown, "it has no url in .gitmodules")
 	}
 	depth := 1
 	for parent := r.parent; parent != nil; parent = parent.parent {
 		depth++
 	}
 	if depth > maxDepth {
-		return nil, "", failure(ReasonUnknown, fmt.Sprintf("more than %d submodules are within each other", maxDepth))
+		return nil, failure(ReasonUnknown, fmt.Sprintf("more than %d submodules are within each other", maxDepth))
 	}
 	address, err := resolveURL(r.URL, address)
 	if err != nil {
-		return nil, "", wrap(ReasonUnknown, err.Error(), err)
+		return nil, wrap(ReasonUnknown, err.Error(), err)
 	}
 	key := fmt.Sprintf("%x", sha256.Sum256([]byte(address)))[:32]
 	if known := r.modules[key]; known != nil {
-		return known, key, nil
+		return known, nil
 	}
 	options := r.Options
 	options.Dir, options.URL, options.Path = r.path(modulesDir, key), address, ""
@@ -132,23 +130,23 @@ func (r *Repository) module(address string) (*Repository, string, error) {
 	}
 	opened, err := Open(options)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	opened.parent, opened.format = r, r.format
 	r.modules[key] = opened
-	return opened, key, nil
+	return opened, nil
 }
 
-// endUse removes the repositories of submodules that the last fetch has not used.
-func (r *Repository) endUse() error {
-	maps.DeleteFunc(r.modules, func(key string, _ *Repository) bool { return !r.used[key] })
+// keepModules keeps what is needed of the repositories of submodules, and removes the others.
+func (r *Repository) keepModules(needed map[*Repository][]string) error {
+	maps.DeleteFunc(r.modules, func(_ string, m *Repository) bool { return needed[m] == nil })
 	entries, err := os.ReadDir(r.path(modulesDir))
 	errs := []error{ignoreMissing(err)}
-	for _, m := range r.modules {
-		errs = append(errs, m.endUse())
-	}
 	for _, entry := range entries {
-		if !r.used[entry.Name()] {
+		if m := r.modules[entry.Name()]; m != nil {
+			m.needed = needed[m]
+			errs = append(errs, m.keepModules(needed))
+		} else {
 			errs = append(errs, os.RemoveAll(r.path(modulesDir, entry.Name())))
 		}
 	}

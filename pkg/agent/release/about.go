@@ -2,18 +2,15 @@ package release
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"unicode"
 )
 
 const (
 	// aboutDir has a file for each release with what its commit says about itself.
-	aboutDir = "about"
+	aboutDir, aboutSuffix = "about", ".json"
 	// MaxSubject and MaxAuthor are the most bytes of it that are kept.
 	MaxSubject, MaxAuthor = 200, 100
 )
@@ -53,7 +50,7 @@ func (s *Store) About(commit string) About {
 	return about
 }
 
-func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit+".json") }
+func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit+aboutSuffix) }
 
 // keepAbout keeps the description of a commit.
 func (s *Store) keepAbout(commit string, about About) error {
@@ -85,21 +82,4 @@ func Printable(text string, limit int) string {
 		kept.WriteRune(r)
 	}
 	return strings.TrimSpace(kept.String())
-}
-
-// collectAbout removes descriptions without a release.
-func (s *Store) collectAbout() error {
-	entries, err := os.ReadDir(s.path(aboutDir))
-	if err != nil {
-		return fmt.Errorf("listing what is known of releases: %w", err)
-	}
-	for _, entry := range entries {
-		if commit := strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name())); s.Has(commit) {
-			continue
-		}
-		if err := os.Remove(s.path(aboutDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing what is known of a release: %w", err)
-		}
-	}
-	return nil
 }

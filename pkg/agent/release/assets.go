@@ -43,33 +43,29 @@ func IsHashed(name string) bool {
 // it lacks: pages that were loaded before still ask for them.
 func (s *Store) keepAssets(commit string) error {
 	commits, err := s.List()
-	if err != nil {
-		return err
+	temporary, kept := s.path(assetsDir, unfinished+commit), s.path(assetsDir, commit)
+	if err = errors.Join(err, os.RemoveAll(temporary)); err == nil {
+		err = os.Mkdir(temporary, 0o755)
 	}
-	temporary := s.path(assetsDir, unfinished+commit)
-	if err := os.RemoveAll(temporary); err != nil {
-		return fmt.Errorf("keeping assets: %w", err)
-	}
-	if err := os.Mkdir(temporary, 0o755); err != nil {
-		return fmt.Errorf("keeping assets: %w", err)
-	}
+	var sources []string
 	for _, other := range commits {
-		if other == commit {
-			continue
-		}
-		if err := s.keepAssetsOf(s.Path(other), commit, temporary); err != nil {
-			return fmt.Errorf("keeping assets of commit %s: %w", other, err)
+		if other != commit {
+			sources = append(sources, s.Path(other))
 		}
 	}
-	if err := s.keepAssetsOf(s.path(earlierDir), commit, temporary); err != nil {
-		return fmt.Errorf("keeping assets of earlier commits: %w", err)
+	for _, source := range append(sources, s.path(earlierDir)) {
+		if err == nil {
+			err = s.keepAssetsOf(source, commit, temporary)
+		}
 	}
-	kept := s.path(assetsDir, commit)
-	if err := s.remove(kept); err != nil {
-		return err
+	if err == nil {
+		err = s.remove(kept)
 	}
-	if err := os.Rename(temporary, kept); err != nil {
-		return fmt.Errorf("keeping assets: %w", err)
+	if err == nil {
+		err = os.Rename(temporary, kept)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping assets for commit %s: %w", commit, err)
 	}
 	return nil
 }

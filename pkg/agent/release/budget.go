@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 )
@@ -41,9 +42,6 @@ func (s *Store) Collect(pinned string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.collectAssets(); err != nil {
-		return err
-	}
 	if i := slices.Index(commits, pinned); i > 1 {
 		// What comes first is dropped last.
 		commits = slices.Insert(slices.Delete(commits, i, i+1), 1, pinned)
@@ -58,7 +56,7 @@ func (s *Store) Collect(pinned string) error {
 		}
 		commits = commits[:len(commits)-1]
 	}
-	if err := s.collectAbout(); err != nil {
+	if err := s.collectOrphans(); err != nil {
 		return err
 	}
 	if s.Budget <= 0 || len(commits) == 0 {
@@ -111,18 +109,20 @@ func (s *Store) drop(commit string) error {
 	return errors.Join(s.remove(s.Path(commit)), s.remove(s.path(assetsDir, commit)))
 }
 
-// collectAssets removes assets without a release.
-func (s *Store) collectAssets() error {
-	entries, err := os.ReadDir(s.path(assetsDir))
-	if err != nil {
-		return fmt.Errorf("listing assets: %w", err)
-	}
-	for _, entry := range entries {
-		if s.Has(entry.Name()) {
-			continue
+// collectOrphans removes assets and descriptions without a release.
+func (s *Store) collectOrphans() error {
+	for _, dir := range []string{assetsDir, aboutDir} {
+		entries, err := os.ReadDir(s.path(dir))
+		if err != nil {
+			return fmt.Errorf("listing what belongs to releases: %w", err)
 		}
-		if err := s.remove(s.path(assetsDir, entry.Name())); err != nil {
-			return err
+		for _, entry := range entries {
+			if s.Has(strings.TrimSuffix(entry.Name(), aboutSuffix)) {
+				continue
+			}
+			if err := s.remove(s.path(dir, entry.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

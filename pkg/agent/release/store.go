@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,11 +61,8 @@ func (s *Store) Open() error {
 	if err := s.makeDirectories(); err != nil {
 		return err
 	}
-	for _, dir := range []string{s.Dir, s.path(releasesDir), s.path(assetsDir)} {
-		left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
-		if err != nil {
-			return fmt.Errorf("listing unfinished releases: %w", err)
-		}
+	for _, dir := range []string{"", releasesDir, assetsDir} {
+		left, _ := filepath.Glob(s.path(dir, unfinished+"*"))
 		for _, path := range left {
 			if err := os.RemoveAll(path); err != nil {
 				return fmt.Errorf("removing an unfinished release: %w", err)
@@ -110,20 +108,9 @@ func (s *Store) Has(commit string) bool {
 
 // List returns the commits with a release, the latest published first.
 func (s *Store) List() ([]string, error) {
-	entries, err := os.ReadDir(s.path(releasesDir))
-	if err != nil {
-		return nil, fmt.Errorf("listing releases: %w", err)
-	}
-	published := map[string]time.Time{}
-	var commits []string
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && info.IsDir() && requests.IsCommit(entry.Name()) {
-			commits = append(commits, entry.Name())
-			published[entry.Name()] = info.ModTime()
-		}
-	}
+	published, err := s.published()
 	current := s.Current()
-	slices.SortFunc(commits, func(a, b string) int {
+	commits := slices.SortedFunc(maps.Keys(published), func(a, b string) int {
 		switch current {
 		case a:
 			return -1
@@ -132,7 +119,22 @@ func (s *Store) List() ([]string, error) {
 		}
 		return cmp.Or(published[b].Compare(published[a]), cmp.Compare(a, b))
 	})
-	return commits, nil
+	return commits, err
+}
+
+// published returns when the commits with a release were published last: the times of their directories.
+func (s *Store) published() (map[string]time.Time, error) {
+	entries, err := os.ReadDir(s.path(releasesDir))
+	if err != nil {
+		return nil, fmt.Errorf("listing releases: %w", err)
+	}
+	published := map[string]time.Time{}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.IsDir() && requests.IsCommit(entry.Name()) {
+			published[entry.Name()] = info.ModTime()
+		}
+	}
+	return published, nil
 }
 
 // Prepare does all of Switch that takes long, and adds the hashed assets of the release to
@@ -166,38 +168,24 @@ func (s *Store) Switch(commit string, now time.Time) error {
 	s.prepared = ""
 	// The time of its last change is how a release says when it was published. It is the
 	// latest even if the clock has gone back: the one before is collected last.
-	if latest := s.latestBesides(commit); !now.After(latest) {
-		now = latest.Add(time.Nanosecond)
-	}
-	if err := os.Chtimes(s.Path(commit), now, now); err != nil {
-		return fmt.Errorf("noting when a release was published: %w", err)
+	published, err := s.published()
+	for other, at := range published {
+		if other != commit && !now.After(at) {
+			now = at.Add(time.Nanosecond)
+		}
 	}
 	temporary := s.path(unfinished + currentLink)
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("publishing commit %s: %w", commit, err)
+	err = errors.Join(err, os.Chtimes(s.Path(commit), now, now), os.RemoveAll(temporary))
+	if err == nil {
+		err = os.Symlink(filepath.Join(releasesDir, commit), temporary)
 	}
-	if err := os.Symlink(filepath.Join(releasesDir, commit), temporary); err != nil {
-		return fmt.Errorf("publishing commit %s: %w", commit, err)
+	if err == nil {
+		err = os.Rename(temporary, s.path(currentLink))
 	}
-	if err := os.Rename(temporary, s.path(currentLink)); err != nil {
+	if err != nil {
 		return fmt.Errorf("publishing commit %s: %w", commit, err)
 	}
 	return assets
-}
-
-// latestBesides returns when the last of the other releases was published.
-func (s *Store) latestBesides(commit string) (latest time.Time) {
-	entries, err := os.ReadDir(s.path(releasesDir))
-	if err != nil {
-		return latest // Switch fails then, and reports it.
-	}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && requests.IsCommit(entry.Name()) && entry.Name() != commit &&
-			info.ModTime().After(latest) {
-			latest = info.ModTime()
-		}
-	}
-	return latest
 }
 
 // hasPublished reports whether a release has the published directory. Releases have no
@@ -225,13 +213,14 @@ func (s *Store) Room() (int64, error) {
 // remove removes a directory of the store. No reader sees a part of it.
 func (s *Store) remove(dir string) error {
 	away := filepath.Join(filepath.Dir(dir), unfinished+"removed-"+filepath.Base(dir))
-	if err := os.RemoveAll(away); err != nil {
-		return fmt.Errorf("removing a release: %w", err)
+	err := os.RemoveAll(away)
+	if err == nil {
+		err = os.Rename(dir, away)
 	}
-	if err := os.Rename(dir, away); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing a release: %w", err)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.RemoveAll(away)
 	}
-	if err := os.RemoveAll(away); err != nil {
+	if err != nil {
 		return fmt.Errorf("removing a release: %w", err)
 	}
 	return nil
