@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -28,9 +27,6 @@ func (r *Repository) Checkout(ctx context.Context, tree *Tree) error {
 	if err != nil {
 		return r.replace(err)
 	}
-	if !isInside(r.Worktree(), r.Path) {
-		return failure(ReasonPathNotFound, "")
-	}
 	r.checkedOut = tree
 	return nil
 }
@@ -56,7 +52,12 @@ func (r *Repository) write(ctx context.Context, tree, base *Tree, dir string) er
 	// git is not asked which files have changed on the disk: it cannot tell for those that it would not store as it has
 	// written them, such as some with CRLF.
 	from, env := r.idOf(base), []string{"GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + r.path(indexFile)}
-	for _, args := range [][]string{{"read-tree", from}, {"read-tree", "--reset", "-u", from, tree.ID}} {
+	steps := [][]string{{"read-tree", "--reset", "-u", from, tree.ID}}
+	if base != nil && r.parent != nil {
+		// A repository can be a submodule in several places, and the index is of the last one.
+		steps = [][]string{{"read-tree", from}, steps[0]}
+	}
+	for _, args := range steps {
 		if _, err := r.run(ctx, command{args: args, env: env, room: room}); err != nil {
 			return err
 		}
@@ -78,9 +79,10 @@ func (r *Repository) write(ctx context.Context, tree, base *Tree, dir string) er
 
 // clear removes what is in the way of a tree: all without a base, else submodules that it does not have.
 func (r *Repository) clear(ctx context.Context, tree, base *Tree, dir string) error {
-	errs := []error{ignoreMissing(os.Remove(r.path(indexFile))), ignoreMissing(os.Remove(r.path(indexFile + ".lock")))}
+	errs := []error{os.RemoveAll(r.path(indexFile + ".lock"))}
 	if base == nil {
-		return onDisk(errors.Join(append(errs, emptyDirectory(dir))...))
+		errs = append(errs, os.RemoveAll(r.path(indexFile)), emptyDirectory(dir))
+		return onDisk(errors.Join(errs...))
 	}
 	if err := r.checkDates(ctx, base, dir); err != nil {
 		return err
@@ -116,15 +118,4 @@ func isPlain(root, path string) bool {
 		}
 	}
 	return true
-}
-
-// isInside reports whether a path leads to a directory below another one.
-func isInside(dir, path string) bool {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = root.Close() }()
-	info, err := root.Stat(cmp.Or(path, "."))
-	return err == nil && info.IsDir()
 }

@@ -46,7 +46,7 @@ func (r *Repository) Fetch(ctx context.Context, ref string) (*Tree, error) {
 		return nil, err
 	}
 	defer end()
-	r.measured = measured{}
+	r.begun, r.most = 0, 0
 	if ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !requests.IsCommit(ref) {
 		return nil, failure(ReasonRefNotFound, "")
 	}
@@ -106,7 +106,7 @@ func (r *Repository) adapt(ctx context.Context, err error, done map[Reason]bool)
 		}
 		// Fetches that failed before have left objects, which took the space.
 		size, err := r.Size()
-		again, done[ReasonTooLarge] = r.measured.size > size+compactSlack && !done[ReasonTooLarge], true
+		again, done[ReasonTooLarge] = r.begun > size+compactSlack && !done[ReasonTooLarge], true
 		return again, err
 	case ReasonUnknown:
 		// The repository on the disk may be the cause.
@@ -253,7 +253,7 @@ func (r *Repository) room() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !root.measured.known {
+	if root.most == 0 {
 		room, err := root.Room()
 		if err != nil {
 			return 0, onDisk(err)
@@ -262,13 +262,12 @@ func (r *Repository) room() (int64, error) {
 			// Whatever the commit has.
 			return 0, failure(ReasonStorageFull, "")
 		}
-		root.measured = measured{known: true, room: room, size: size}
+		root.begun, root.most = size, size+room
 	}
-	room := root.measured.room - (size - root.measured.size)
-	if room <= 0 {
+	if size >= root.most {
 		return 0, failure(ReasonTooLarge, "")
 	}
-	return room, nil
+	return root.most - size, nil
 }
 
 // diagnose names why a reference was not found.

@@ -86,14 +86,8 @@ type Repository struct {
 	checkedOut *Tree
 	// needed are the commits and trees that the last fetch was for.
 	needed []string
-	// measured is the free space at the begin of the last fetch.
-	measured measured
-}
-
-// measured is the number of bytes that could be written when git's directory had a size.
-type measured struct {
-	known      bool
-	room, size int64
+	// begun is the size of git's directory when the last fetch began, and most the size that it may have; 0: not known.
+	begun, most int64
 }
 
 // Open returns the repository of a directory, which is made when it is first needed.

@@ -118,6 +118,8 @@ func TestPathNotFound(t *testing.T) {
 		"removed":                    {"public/index.html": "three"},
 		"a file":                     {"public/site": "three"},
 		"a link out of the worktree": {"public/site": "-> /etc"},
+		"a link above the worktree":  {"public/site": "-> ../../.."},
+		"a link to a file":           {"public/site": "-> x", "public/x": "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := s.Make(t.Context(), r.commit(content)); !errors.Is(err, ErrPathNotFound) {
