@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -42,6 +44,13 @@ const (
 	// memoryFile contains the memory limit of the container.
 	memoryFile = "/sys/fs/cgroup/memory.max"
 )
+
+func init() {
+	// Of all that the agent does, git does most, in processes of its own. So its memory matters more than its speed: one
+	// thread for Go code has one set of caches, on a node with any number of CPUs, and garbage is collected early.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(25)
+}
 
 func main() {
 	if err := command(os.Args[1:]); err != nil {

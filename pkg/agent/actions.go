@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -119,6 +120,8 @@ func (a *Agent) compact(ctx context.Context) event {
 	if err := a.repository.Compact(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Failed to remove what git does not need any more")
 	}
+	// A release takes more memory than the agent needs until the next one.
+	debug.FreeOSMemory()
 	return compacted{}
 }
 

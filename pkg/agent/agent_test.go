@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -145,15 +146,11 @@ func (a *Agent) serves(t *testing.T, letter string) {
 }
 
 // signedRequest is a request to an agent, signed with a key for a pod if it has to be.
-func signedRequest(t *testing.T, a *Agent, key requests.PrivateKey, pod string, parameters url.Values) *http.Request {
+func signedRequest(t *testing.T, a *Agent, key ed25519.PrivateKey, pod string, parameters url.Values) *http.Request {
 	t.Helper()
 	request := httptest.NewRequest(http.MethodGet, "/status?"+parameters.Encode(), nil)
 	if requests.NeedsSignature(parameters) {
-		header, err := requests.Sign(key, pod, parameters, a.Clock.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set(requests.Header, header)
+		request.Header.Set(requests.Header, requests.Sign(key, pod, parameters, a.Clock.Now()))
 	}
 	return request
 }

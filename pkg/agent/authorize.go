@@ -3,13 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -26,9 +22,7 @@ const (
 	refusedRate, refusedBurst = 5, 20
 	// maxClients is the number of clients that are counted apart. Others share one limit.
 	maxClients = 256
-	// maxKeysFile is more than the public keys take.
-	maxKeysFile = 64 << 10
-	// ClientHeader has the address of the client of a request that nginx passes on.
+	// ClientHeader is how nginx names the client of a request that it passes on.
 	ClientHeader = "Website-Client"
 )
 
@@ -101,7 +95,8 @@ func (a *Agent) authorize(r *http.Request, parameters url.Values) int {
 		a.refusals.note(r.Context(), client, now, errors.New("too many refused requests"))
 		return http.StatusTooManyRequests
 	}
-	keys, err := a.publicKeys()
+	// They change while the pod runs. There may be none yet.
+	keys, _, err := readConfig(a.ConfigDir, requests.KeysFile, requests.ParsePublicKeys)
 	if err == nil {
 		err = requests.Verify(keys, a.PodUID, r.Header.Get(requests.Header), parameters, now)
 	}
@@ -113,28 +108,6 @@ func (a *Agent) authorize(r *http.Request, parameters url.Values) int {
 		return http.StatusUnauthorized
 	}
 	return http.StatusForbidden
-}
-
-// publicKeys reads the keys of the controller, which change while the pod runs. There may be
-// none yet.
-func (a *Agent) publicKeys() (requests.PublicKeys, error) {
-	path := filepath.Join(a.ConfigDir, requests.KeysFile)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return requests.PublicKeys{}, nil
-	}
-	if err != nil {
-		return requests.PublicKeys{}, fmt.Errorf("reading the public keys: %w", err)
-	}
-	if info.Size() > maxKeysFile {
-		return requests.PublicKeys{}, fmt.Errorf("the public keys have %d bytes, at most %d are read",
-			info.Size(), maxKeysFile)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return requests.PublicKeys{}, fmt.Errorf("reading the public keys: %w", err)
-	}
-	return requests.ParsePublicKeys(data)
 }
 
 // clientOf names the client of a request: the one that nginx names, which is in the same pod.

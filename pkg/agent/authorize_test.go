@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -20,8 +21,8 @@ const testPod = "3d9b1d5e-6d43-4b51-b3a5-4a1c3f0f4f43"
 
 var testKey = newKey()
 
-func newKey() requests.PrivateKey {
-	key, err := requests.NewPrivateKey()
+func newKey() ed25519.PrivateKey {
+	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		panic(err)
 	}
@@ -60,7 +61,7 @@ func TestRequestsAreAuthorized(t *testing.T) {
 	}
 	for change, parameters := range changes {
 		for name, test := range map[string]struct {
-			key   requests.PrivateKey
+			key   ed25519.PrivateKey
 			pod   string
 			given func(t *testing.T, a *Agent, request *http.Request, now *testingclock.FakeClock)
 			want  int
@@ -90,9 +91,9 @@ func TestRequestsAreAuthorized(t *testing.T) {
 				given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
 					publishKeys(t, a, "nonsense")
 				}},
-			"an agent with too many keys": {key: testKey, pod: testPod, want: http.StatusForbidden,
+			"an agent with a large file of keys": {key: testKey, pod: testPod, want: http.StatusForbidden,
 				given: func(t *testing.T, a *Agent, _ *http.Request, _ *testingclock.FakeClock) {
-					publishKeys(t, a, strings.Repeat(" ", maxKeysFile)+requests.PublicKeysOf(testKey).String())
+					publishKeys(t, a, strings.Repeat(" ", 64<<10)+requests.PublicKeysOf(testKey).String())
 				}},
 		} {
 			t.Run(change+"/"+name, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestRefusalsAreLimited(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Now())
 	a, _ := startAgent(t, func(a *Agent) { a.Clock = now })
 	parameters := url.Values{requests.ParameterExpect: {commit("b")}}
-	from := func(client string, key requests.PrivateKey) int {
+	from := func(client string, key ed25519.PrivateKey) int {
 		request := signedRequest(t, a, key, testPod, parameters)
 		request.RemoteAddr = "127.0.0.1:1234"
 		request.Header.Set(ClientHeader, client)

@@ -3,7 +3,7 @@ package requests
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"strings"
 )
 
 // The files that the controller gives an agent. They change without a restart of the pod.
@@ -25,11 +25,10 @@ type Pin struct {
 	Generation int64 `json:"generation"`
 }
 
-// commitPattern is a full commit hash.
-var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // IsCommit reports whether a name is a full commit hash.
-func IsCommit(name string) bool { return commitPattern.MatchString(name) }
+func IsCommit(name string) bool {
+	return (len(name) == 40 || len(name) == 64) && strings.Trim(name, "0123456789abcdef") == ""
+}
 
 // IsPin reports whether a value may be the commit of a Pin.
 func IsPin(commit string) bool { return commit == "" || commit == PinCurrent || IsCommit(commit) }

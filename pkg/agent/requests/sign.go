@@ -1,12 +1,15 @@
 package requests
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 const (
@@ -14,33 +17,47 @@ const (
 	lifetime = time.Minute
 	// leeway is the accepted difference of the clocks of two nodes.
 	leeway = 30 * time.Second
-	// issuer is the issuer of all tokens.
-	issuer = "website-controller"
 )
 
-// claims are the signed fields of a request.
-type claims struct {
-	jwt.Claims
-	// Request are the encoded parameters.
-	Request string `json:"request"`
+// ErrUnsigned is a request without a signature.
+var ErrUnsigned = errors.New("the request is not signed")
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// signedText is what a signature signs. Its first line keeps it apart from texts that the key may sign for another
+// purpose.
+func signedText(pod, at string, parameters url.Values) []byte {
+	return fmt.Appendf(nil, "website-controller\n%s\n%s\n%s", pod, at, parameters.Encode())
 }
 
-// Sign returns the value of Header for a request to a pod, which is named by its UID.
-func Sign(key PrivateKey, pod string, parameters url.Values, now time.Time) (string, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key.key},
-		(&jose.SignerOptions{}).WithType("JWT"))
-	if err != nil {
-		return "", fmt.Errorf("signing a request: %w", err)
+// Sign returns the value of Header for a request to a pod, which is named by its UID: the time in seconds, and the
+// signature.
+func Sign(key ed25519.PrivateKey, pod string, parameters url.Values, now time.Time) string {
+	at := strconv.FormatInt(now.Unix(), 10)
+	return at + "." + encoding.EncodeToString(ed25519.Sign(key, signedText(pod, at, parameters)))
+}
+
+// Verify returns an error unless the value of Header signs a request to a pod, by one of the
+// keys and recently.
+func Verify(keys PublicKeys, pod, header string, parameters url.Values, now time.Time) error {
+	if header == "" {
+		return ErrUnsigned
 	}
-	token, err := jwt.Signed(signer).Claims(claims{
-		Claims: jwt.Claims{
-			Issuer: issuer, Audience: jwt.Audience{pod},
-			IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(lifetime)),
-		},
-		Request: parameters.Encode(),
-	}).Serialize()
-	if err != nil {
-		return "", fmt.Errorf("signing a request: %w", err)
+	if pod == "" {
+		return errors.New("the agent does not know the UID of its pod")
 	}
-	return scheme + token, nil
+	at, encoded, _ := strings.Cut(header, ".")
+	seconds, timeErr := strconv.ParseInt(at, 10, 64)
+	signature, err := encoding.DecodeString(encoded)
+	if err := errors.Join(timeErr, err); err != nil {
+		return fmt.Errorf("reading the signature: %w", err)
+	}
+	if age := now.Sub(time.Unix(seconds, 0)); age > lifetime+leeway || age < -leeway {
+		return fmt.Errorf("the signature has expired, or is of the future: its age is %v", age)
+	}
+	text := signedText(pod, at, parameters)
+	if !slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool { return ed25519.Verify(key, text, signature) }) {
+		return errors.New("the signature is by an unknown key, or of another request or pod")
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ const (
 	// period is the interval at which the file is read, so that it stays small without a client of /metrics.
 	period = 10 * time.Second
 	// blockSize is the size of a read. A line has at most a few dozen bytes.
-	blockSize = 64 << 10
+	blockSize = 16 << 10
 )
 
 // bounds are the upper bounds, in seconds, of the histogram of durations.

@@ -9,10 +9,11 @@ package agentkeys
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,9 +47,11 @@ type stored struct {
 }
 
 type storedKey struct {
-	Created time.Time           `json:"created"`
-	Key     requests.PrivateKey `json:"key"`
+	Created time.Time          `json:"created"`
+	Key     ed25519.PrivateKey `json:"key"`
 }
+
+func (k storedKey) isInvalid() bool { return len(k.Key) != ed25519.PrivateKeySize }
 
 // Config configures Keys.
 type Config struct {
@@ -66,7 +69,7 @@ type Keys struct {
 	Config
 
 	mu     sync.Mutex
-	signer requests.PrivateKey
+	signer ed25519.PrivateKey
 	public string
 }
 
@@ -82,12 +85,12 @@ func New(config Config) *Keys {
 }
 
 // Sign signs a request to a pod. It returns an empty string without a key.
-func (k *Keys) Sign(pod types.UID, parameters url.Values) (string, error) {
+func (k *Keys) Sign(pod types.UID, parameters url.Values) string {
 	k.mu.Lock()
 	signer := k.signer
 	k.mu.Unlock()
-	if signer.IsZero() {
-		return "", nil
+	if signer == nil {
+		return ""
 	}
 	return requests.Sign(signer, string(pod), parameters, k.Clock.Now())
 }
@@ -142,16 +145,17 @@ func (k *Keys) check(ctx context.Context) bool {
 		}
 		return false
 	}
-	var private []requests.PrivateKey
+	var private []ed25519.PrivateKey
 	for _, key := range current.Keys {
 		private = append(private, key.Key)
 	}
+	public := requests.PublicKeysOf(private...)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.signer.ID() != private[0].ID() {
-		logger.Info("Signing requests to pods with another key", "key", private[0].ID())
+	if !private[0].Equal(k.signer) {
+		logger.Info("Signing requests to pods with another key", "publicKey", public[:1].String())
 	}
-	k.signer, k.public = private[0], requests.PublicKeysOf(private...).String()
+	k.signer, k.public = private[0], public.String()
 	return true
 }
 
@@ -165,7 +169,8 @@ func (k *Keys) read(ctx context.Context) (stored, error) {
 		return stored{}, fmt.Errorf("reading Secret %q: %w", k.Name, err)
 	}
 	var current stored
-	if err := json.Unmarshal(secret.Data[SecretKey], &current); err != nil {
+	if err := json.Unmarshal(secret.Data[SecretKey], &current); err != nil ||
+		slices.ContainsFunc(current.Keys, storedKey.isInvalid) {
 		klog.FromContext(ctx).Info("Replacing keys that cannot be read", "secret", k.Name, "key", SecretKey)
 		current = stored{}
 	}
@@ -211,16 +216,11 @@ func (s *stored) complete(now time.Time) (changed bool, err error) {
 		s.Keys, changed = s.Keys[1:], true
 	}
 	for len(s.Keys) < 2 {
-		key, err := requests.NewPrivateKey()
+		_, key, err := ed25519.GenerateKey(nil)
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("generating a key: %w", err)
 		}
 		s.Keys, changed = append(s.Keys, storedKey{Created: now.UTC().Truncate(time.Second), Key: key}), true
-	}
-	for _, key := range s.Keys {
-		if key.Key.IsZero() {
-			return false, errors.New("a key is empty")
-		}
 	}
 	return changed, nil
 }

@@ -57,11 +57,7 @@ func (f *fixture) accepts(public string, k *Keys) bool {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	header, err := k.Sign(pod, parameters)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return requests.Verify(keys, pod, header, parameters, f.clock.Now()) == nil
+	return requests.Verify(keys, pod, k.Sign(pod, parameters), parameters, f.clock.Now()) == nil
 }
 
 func (f *fixture) secret() *corev1.Secret {
@@ -78,8 +74,8 @@ func (f *fixture) secret() *corev1.Secret {
 func TestControllersShareKeys(t *testing.T) {
 	f := newFixture(t)
 	first := f.controller()
-	if header, err := first.Sign(pod, parameters); err != nil || header != "" || first.Public() != "" {
-		t.Errorf("before there are keys: %q, %v", header, err)
+	if header := first.Sign(pod, parameters); header != "" || first.Public() != "" {
+		t.Errorf("before there are keys: %q", header)
 	}
 	f.check(first)
 	second := f.controller()
@@ -151,6 +147,8 @@ func TestUnusableSecret(t *testing.T) {
 		"no JSON":     {SecretKey: []byte("nonsense")},
 		"no keys":     {SecretKey: []byte(`{"keys":[]}`)},
 		"another key": {SecretKey: []byte(`{"keys":[{"created":"2026-11-23T12:00:00Z","key":{"kty":"oct","k":"YQ"}}]}`)},
+		"short key":   {SecretKey: []byte(`{"keys":[{"created":"2026-11-23T12:00:00Z","key":"YWJj"}]}`)},
+		"no key":      {SecretKey: []byte(`{"keys":[{"created":"2026-11-23T12:00:00Z"}]}`)},
 	} {
 		t.Run(content, func(t *testing.T) {
 			f := newFixture(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})

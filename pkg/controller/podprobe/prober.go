@@ -31,7 +31,7 @@ type Config struct {
 	Clock clock.WithTicker
 	// Sign signs the parameters of a request to a pod that ask for a change. It returns an empty
 	// string without a key. Nil disables signatures.
-	Sign func(pod types.UID, parameters url.Values) (string, error)
+	Sign func(pod types.UID, parameters url.Values) string
 	// Workers is the number of pods that are probed concurrently, Share the number per namespace.
 	Workers, Share int
 }

@@ -2,6 +2,7 @@ package podprobe
 
 import (
 	"context"
+	"crypto/ed25519"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,16 +18,10 @@ import (
 )
 
 // signingKey is the key of the controller in these tests.
-var signingKey = func() requests.PrivateKey {
-	key, err := requests.NewPrivateKey()
-	if err != nil {
-		panic(err)
-	}
-	return key
-}()
+var signingKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-func signAs(key requests.PrivateKey) func(types.UID, url.Values) (string, error) {
-	return func(pod types.UID, parameters url.Values) (string, error) {
+func signAs(key ed25519.PrivateKey) func(types.UID, url.Values) string {
+	return func(pod types.UID, parameters url.Values) string {
 		return requests.Sign(key, string(pod), parameters, time.Now())
 	}
 }
@@ -57,13 +52,13 @@ func (g *guardedPods) Get(_ context.Context, pod *corev1.Pod, request Request) (
 // TestRequestsAreSigned: only requests that change something are signed, for their pod. A pod that
 // rejects them is still observed.
 func TestRequestsAreSigned(t *testing.T) {
-	unknown, err := requests.NewPrivateKey()
+	_, unknown, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
 		ask     ask
-		sign    func(types.UID, url.Values) (string, error)
+		sign    func(types.UID, url.Values) string
 		refusal int
 		// want are the encoded parameters of each request.
 		want []string

@@ -175,12 +175,8 @@ func (r *replica) start(t *testing.T, repository string, polls bool, hold time.D
 func (r *replica) sync(t *testing.T, id string) {
 	t.Helper()
 	parameters := url.Values{requests.ParameterSync: {id}}
-	signature, err := requests.Sign(signingKey, string(r.pod.UID), parameters, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
 	request := httptest.NewRequest(http.MethodGet, "/status?"+parameters.Encode(), nil)
-	request.Header.Set(requests.Header, signature)
+	request.Header.Set(requests.Header, requests.Sign(signingKey, string(r.pod.UID), parameters, time.Now()))
 	recorder := httptest.NewRecorder()
 	r.handler.ServeHTTP(recorder, request)
 	if recorder.Code != http.StatusOK {
