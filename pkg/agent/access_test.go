@@ -19,7 +19,6 @@ func TestAccessIsNews(t *testing.T) {
 		Clock: clock.RealClock{}, Releases: &release.Store{}, ConfigDir: t.TempDir(),
 		Access: &access.Keeper{SecretDir: secret, File: filepath.Join(t.TempDir(), "users")},
 	})
-	var known files
 	set := func(password string) {
 		t.Helper()
 		for key, value := range map[string]string{access.UsernameKey: "reader", access.PasswordKey: password} {
@@ -42,7 +41,7 @@ func TestAccessIsNews(t *testing.T) {
 		{"no password", func() { set("") }, access.ProblemInvalid, true},
 	} {
 		step.change()
-		for _, e := range a.changes(t.Context(), &known) {
+		for _, e := range a.changes(t.Context()) {
 			a.take(t.Context(), e)
 		}
 		status := a.Status()

@@ -93,7 +93,8 @@ type Agent struct {
 	// actions are the goroutines that Run awaits.
 	actions  sync.WaitGroup
 	refusals *refusals
-	waiting  waiting
+	// waiting has the requests that wait, of those with and of those without a signature.
+	waiting map[bool]chan struct{}
 
 	// mu guards the state, which only the loop replaces, and its revision.
 	mu       sync.Mutex
@@ -128,6 +129,7 @@ func newAgent(config Config) *Agent {
 	return &Agent{
 		Config: config, events: make(chan posted), ended: make(chan struct{}), changed: make(chan struct{}),
 		refusals: newRefusals(),
+		waiting:  map[bool]chan struct{}{true: make(chan struct{}, maxWaiting), false: make(chan struct{}, maxWaiting)},
 		revision: revision{since: config.Clock.Now().UnixNano()},
 		state:    state{ref: config.Ref, period: config.Period, maxHold: config.MaxHold},
 	}
@@ -146,12 +148,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.Releases.Open(); err != nil {
 		return err
 	}
-	var known files
-	events, err := a.load(ctx, &known)
+	events, err := a.load(ctx)
 	if err != nil {
 		return err
 	}
-	a.actions.Go(func() { a.watchFiles(ctx, known) })
+	a.actions.Go(func() { a.watchFiles(ctx) })
 	a.loop(ctx, events)
 	a.actions.Wait()
 	if err := a.explainEnd(); err != nil {

@@ -212,7 +212,7 @@ func TestPublishes(t *testing.T) {
 	go func() {
 		answer <- a.ask(t, requests.ParameterAfter, a.Status().Revision, requests.ParameterWait, long)
 	}()
-	eventually(t, "the request waits", func() bool { return a.waiting.count(false) == 1 })
+	eventually(t, "the request waits", func() bool { return len(a.waiting[false]) == 1 })
 	status = a.ask(t, requests.ParameterPin, commit("a"), requests.ParameterGeneration, "2", requests.ParameterWait, long)
 	if status.Commit != commit("a") || status.Pin == nil || status.Pin.Commit != commit("a") ||
 		status.Pin.Generation != 2 {
@@ -245,7 +245,7 @@ func TestHeldReleases(t *testing.T) {
 	r.push("b")
 	answer := make(chan Status, 1)
 	go func() { answer <- hold() }()
-	eventually(t, "the request waits", func() bool { return a.waiting.count(true) == 1 })
+	eventually(t, "the request waits", func() bool { return len(a.waiting[true]) == 1 })
 	if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterAfter, a.Status().Revision,
 		requests.ParameterWait, long); status.Prepared != commit("b") || status.Commit != commit("a") {
 		t.Errorf("a sync is answered with %+v", status)
@@ -302,11 +302,11 @@ func TestWaitingIsBounded(t *testing.T) {
 	for range maxWaiting {
 		waiting.Go(func() { a.await(ctx, parameters, time.Hour) })
 	}
-	eventually(t, "as many wait as may", func() bool { return a.waiting.count(true) == maxWaiting })
+	eventually(t, "as many wait as may", func() bool { return len(a.waiting[true]) == maxWaiting })
 	a.await(t.Context(), parameters, time.Hour)
 	cancel()
 	waiting.Wait()
-	if count := a.waiting.count(true); count != 0 {
+	if count := len(a.waiting[true]); count != 0 {
 		t.Errorf("%d requests wait", count)
 	}
 	a.mu.Lock()
@@ -314,15 +314,6 @@ func TestWaitingIsBounded(t *testing.T) {
 	if a.state.holders != 0 {
 		t.Errorf("%d requests hold releases", a.state.holders)
 	}
-}
-
-func (w *waiting) count(signed bool) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if signed {
-		return w.signed
-	}
-	return w.unsigned
 }
 
 // TestRestart: a requested pin holds after a restart, and nothing else is served before.
@@ -347,7 +338,7 @@ func TestRestart(t *testing.T) {
 		a, r := startAgent(t, in, func(a *Agent) {
 			// A client that was answered before the releases were read learns of them.
 			before := a.Status()
-			if _, err := a.load(t.Context(), &files{}); err != nil {
+			if _, err := a.load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if after := a.Status(); after.Commit != commit("a") || after.Revision == before.Revision {

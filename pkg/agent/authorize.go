@@ -1,12 +1,14 @@
 package agent
 
 import (
-	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -31,7 +33,7 @@ type refusals struct {
 	mu      sync.Mutex
 	clients map[string]*rate.Limiter
 	others  *rate.Limiter
-	count   int
+	count   atomic.Int64
 	log     rate.Sometimes
 }
 
@@ -40,49 +42,21 @@ func newRefusals() *refusals {
 		log: rate.Sometimes{Interval: time.Minute}}
 }
 
-// of returns the limit of a client. The caller holds the lock.
+// of returns the limit of a client.
 func (r *refusals) of(client string, now time.Time) *rate.Limiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if limit := r.clients[client]; limit != nil {
 		return limit
 	}
-	if len(r.clients) < maxClients {
-		r.clients[client] = rate.NewLimiter(refusedRate, refusedBurst)
-		return r.clients[client]
+	if len(r.clients) == maxClients {
+		maps.DeleteFunc(r.clients, func(_ string, limit *rate.Limiter) bool { return limit.TokensAt(now) >= refusedBurst })
 	}
-	for name, limit := range r.clients {
-		if limit.TokensAt(now) >= refusedBurst {
-			delete(r.clients, name)
-		}
+	if len(r.clients) == maxClients {
+		return r.others
 	}
-	return r.others
-}
-
-// mayTry reports whether a signature of a client is checked.
-func (r *refusals) mayTry(client string, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if limit := r.clients[client]; limit != nil {
-		return limit.TokensAt(now) >= 1
-	}
-	return len(r.clients) < maxClients || r.others.TokensAt(now) >= 1
-}
-
-// note counts a refused request of a client.
-func (r *refusals) note(ctx context.Context, client string, now time.Time, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count++
-	r.of(client, now).AllowN(now, 1)
-	r.log.Do(func() {
-		klog.FromContext(ctx).Info("Refused a request that is not from website-controller", "client", client, "err", err,
-			"refused", r.count)
-	})
-}
-
-func (r *refusals) total() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count
+	r.clients[client] = rate.NewLimiter(refusedRate, refusedBurst)
+	return r.clients[client]
 }
 
 // authorize returns the HTTP status of a refusal, or 200.
@@ -91,23 +65,34 @@ func (a *Agent) authorize(r *http.Request, parameters url.Values) int {
 		return http.StatusOK
 	}
 	client, now := clientOf(r), a.Clock.Now()
-	if !a.refusals.mayTry(client, now) {
-		a.refusals.note(r.Context(), client, now, errors.New("too many refused requests"))
-		return http.StatusTooManyRequests
-	}
-	// They change while the pod runs. There may be none yet.
-	keys, _, err := readConfig(a.ConfigDir, requests.KeysFile, requests.ParsePublicKeys)
-	if err == nil {
-		err = requests.Verify(keys, a.PodUID, r.Header.Get(requests.Header), parameters, now)
+	limit := a.refusals.of(client, now)
+	code, err := http.StatusTooManyRequests, errors.New("too many refused requests")
+	if limit.TokensAt(now) >= 1 {
+		code, err = a.verify(r, parameters, now)
 	}
 	if err == nil {
 		return http.StatusOK
 	}
-	a.refusals.note(r.Context(), client, now, err)
-	if errors.Is(err, requests.ErrUnsigned) {
-		return http.StatusUnauthorized
+	limit.AllowN(now, 1)
+	refused := a.refusals.count.Add(1)
+	a.refusals.log.Do(func() {
+		klog.FromContext(r.Context()).Info("Refused a request that is not from website-controller", "client", client,
+			"err", err, "refused", refused)
+	})
+	return code
+}
+
+// verify returns an error for a request that the controller has not signed, with the HTTP status of the refusal.
+func (a *Agent) verify(r *http.Request, parameters url.Values, now time.Time) (int, error) {
+	// The keys change while the pod runs. There may be none yet.
+	keys, _, err := readFile(filepath.Join(a.ConfigDir, requests.KeysFile), requests.ParsePublicKeys)
+	if err == nil {
+		err = requests.Verify(keys, a.PodUID, r.Header.Get(requests.Header), parameters, now)
 	}
-	return http.StatusForbidden
+	if errors.Is(err, requests.ErrUnsigned) {
+		return http.StatusUnauthorized, err
+	}
+	return http.StatusForbidden, err
 }
 
 // clientOf names the client of a request: the one that nginx names, which is in the same pod.

@@ -118,7 +118,7 @@ func TestRequestsAreAuthorized(t *testing.T) {
 						t.Errorf("a refused request has changed something: %+v", s)
 					}
 				}
-				if got := a.Status().Counts.RefusedRequests; got != refused {
+				if got := a.Status().Counts.RefusedRequests; got != int64(refused) {
 					t.Errorf("%d refused requests are counted, want %d", got, refused)
 				}
 			})

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
@@ -25,19 +24,11 @@ const (
 	keptPinFile = "pin.json"
 )
 
-// files is the last content of the files.
-type files struct {
-	pin      requests.Pin
-	isPinned bool
-	previews *requests.Previews
-	access   access.Problem
-}
-
 // keptPin is the content of keptPinFile.
 type keptPin struct{ Pin, File requests.Pin }
 
 // watchFiles posts changes of the files until ctx ends.
-func (a *Agent) watchFiles(ctx context.Context, known files) {
+func (a *Agent) watchFiles(ctx context.Context) {
 	ticker := a.Clock.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
@@ -46,7 +37,7 @@ func (a *Agent) watchFiles(ctx context.Context, known files) {
 			return
 		case <-ticker.C():
 		}
-		for _, e := range a.changes(ctx, &known) {
+		for _, e := range a.changes(ctx) {
 			a.post(ctx, e)
 		}
 		if a.Status().Commit != "" && a.Releases.Current() == "" {
@@ -55,32 +46,29 @@ func (a *Agent) watchFiles(ctx context.Context, known files) {
 	}
 }
 
-// changes reads the files, and returns their changes. A file that cannot be read changes nothing.
-func (a *Agent) changes(ctx context.Context, known *files) (events []event) {
+// changes reads the files, and returns what differs from the state. A file that cannot be read changes nothing.
+func (a *Agent) changes(ctx context.Context) (events []event) {
 	logger := klog.FromContext(ctx)
-	if pin, found, err := readConfig(a.ConfigDir, requests.PinFile, requests.ParsePin); err != nil {
-		logger.Error(err, "Failed to read which commit to serve")
-	} else if found && (!known.isPinned || pin != known.pin) {
-		known.pin, known.isPinned = pin, true
-		events = append(events, pinRead(pin))
-	} else if !found && known.pin.Commit != "" {
+	s, _, _ := a.now()
+	pin, found, err := readFile(filepath.Join(a.ConfigDir, requests.PinFile), requests.ParsePin)
+	if !found {
 		// The controller removes the file with the pin. A request of a later generation than the file's stays.
-		known.pin.Commit = ""
-		events = append(events, pinRead(known.pin))
+		pin.Generation = s.pin.file.Generation
 	}
-	if read, found, err := readConfig(a.ConfigDir, requests.PreviewsFile, requests.ParsePreviews); err != nil {
+	if err != nil {
+		logger.Error(err, "Failed to read which commit to serve")
+	} else if pin != s.pin.file || found && !s.pin.known {
+		events = append(events, pinRead(pin))
+	}
+	previews, found, err := readFile(filepath.Join(a.ConfigDir, requests.PreviewsFile), requests.ParsePreviews)
+	var read previewsRead
+	if found {
+		read = previewsRead{&previews, previews.ID(a.Git.URL)}
+	}
+	if err != nil {
 		logger.Error(err, "Failed to read which branches to list")
-	} else {
-		var previews *requests.Previews
-		changed := previewsRead{}
-		if found {
-			previews = &read
-			changed = previewsRead{previews, previews.ID(a.Git.URL)}
-		}
-		if !reflect.DeepEqual(previews, known.previews) {
-			known.previews = previews
-			events = append(events, changed)
-		}
+	} else if !reflect.DeepEqual(read.previews, s.listing.previews) {
+		events = append(events, read)
 	}
 	if a.Access == nil {
 		return events
@@ -89,16 +77,15 @@ func (a *Agent) changes(ctx context.Context, known *files) (events []event) {
 	if err != nil {
 		logger.Error(err, "Rejecting every request for the site")
 	}
-	if problem != known.access {
-		known.access = problem
+	if problem != s.access {
 		events = append(events, accessChecked(problem))
 	}
 	return events
 }
 
-// readConfig reads a file of the controller, which may be missing.
-func readConfig[T any](dir, name string, parse func([]byte) (T, error)) (value T, found bool, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+// readFile reads a file that may be missing.
+func readFile[T any](path string, parse func([]byte) (T, error)) (value T, found bool, err error) {
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return value, false, nil
 	}
@@ -121,20 +108,4 @@ func (a *Agent) keepPin(kept keptPin) error {
 		return fmt.Errorf("writing the pin: %w", err)
 	}
 	return os.Rename(temporary, a.keptPinPath())
-}
-
-// readKeptPin reads the file of keepPin. It returns nil if there is none.
-func (a *Agent) readKeptPin() (*keptPin, error) {
-	data, err := os.ReadFile(a.keptPinPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the pin: %w", err)
-	}
-	kept := &keptPin{}
-	if err := json.Unmarshal(data, kept); err != nil {
-		return nil, fmt.Errorf("decoding the pin: %w", err)
-	}
-	return kept, nil
 }

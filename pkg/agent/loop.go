@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"time"
@@ -104,8 +105,7 @@ func (a *Agent) post(ctx context.Context, e event) {
 }
 
 // load reads the releases, the kept pin and the files. Nothing is published before.
-func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
-	logger := klog.FromContext(ctx)
+func (a *Agent) load(ctx context.Context) ([]event, error) {
 	releases, err := a.Releases.List()
 	if err != nil {
 		return nil, err
@@ -119,24 +119,31 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 	if s.isComplete() {
 		s.newest = s.ref
 	}
-	kept, err := a.readKeptPin()
+	kept, found, err := readFile(a.keptPinPath(), func(data []byte) (kept keptPin, err error) {
+		return kept, json.Unmarshal(data, &kept)
+	})
 	if err != nil {
-		logger.Error(err, "Failed to restore what was to be served before")
-	} else if kept != nil {
+		klog.FromContext(ctx).Error(err, "Failed to restore what was to be served before")
+	} else if found {
 		s.pin.Pin, s.pin.file, s.pin.known, s.pin.since = kept.Pin, kept.File, true, s.nextFetch
-		known.pin = kept.File
 	}
 	// Requests are answered already.
 	a.replaceState(s)
-	return a.changes(ctx, known), nil
+	return a.changes(ctx), nil
+}
+
+// now returns the state, its revision, and a channel that is closed when the revision changes.
+func (a *Agent) now() (state, revision, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state, a.revision, a.changed
 }
 
 // Status returns the current status.
 func (a *Agent) Status() Status {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	status := a.state.status(a.Clock.Now())
-	status.Revision, status.Path = a.revision.String(), a.Releases.Published
-	status.Counts.RefusedRequests = a.refusals.total()
+	s, r, _ := a.now()
+	status := s.status(a.Clock.Now())
+	status.Revision, status.Path = r.String(), a.Releases.Published
+	status.Counts.RefusedRequests = a.refusals.count.Load()
 	return status
 }

@@ -62,9 +62,7 @@ func (a *Agent) MetricsHandler() http.Handler {
 }
 
 func (a *Agent) writeMetrics(w io.Writer) {
-	a.mu.Lock()
-	s := a.state
-	a.mu.Unlock()
+	s, _, _ := a.now()
 	contact := float64(0)
 	if !s.contact.IsZero() {
 		contact = float64(s.contact.UnixMilli()) / 1000
@@ -87,7 +85,7 @@ website_agent_last_contact_timestamp_seconds %.3f
 # TYPE website_agent_requests_refused_total counter
 website_agent_requests_refused_total %d
 `, len(s.releases), s.fetches, s.failedFetches, s.fetchTime.Seconds(), s.fetches+s.failedFetches, contact,
-		a.refusals.total())
+		a.refusals.count.Load())
 }
 
 // Serve serves requests at an address until ctx ends.

@@ -83,8 +83,8 @@ type Failure struct {
 
 // Counts are counted since the start of the agent.
 type Counts struct {
-	// RefusedRequests is the number of refused requests that were not from the controller.
-	RefusedRequests int `json:"refusedRequests"`
+	// RefusedRequests is how many requests were refused that were not from the controller.
+	RefusedRequests int64 `json:"refusedRequests"`
 }
 
 // next returns a failure with another one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -18,31 +17,6 @@ const (
 	// maxWait is the longest wait of a request.
 	maxWait = time.Minute
 )
-
-// waiting counts the requests that wait for something new.
-type waiting struct {
-	mu               sync.Mutex
-	signed, unsigned int
-}
-
-// begin reports whether another request may wait, which ends with the returned function.
-func (w *waiting) begin(signed bool) (end func(), ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	count := &w.unsigned
-	if signed {
-		count = &w.signed
-	}
-	if *count >= maxWaiting {
-		return nil, false
-	}
-	*count++
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		*count--
-	}, true
-}
 
 // postRequest passes a request on to the loop, and returns how long the request is to wait.
 func (a *Agent) postRequest(ctx context.Context, parameters url.Values) time.Duration {
@@ -75,11 +49,13 @@ func pinOf(parameters url.Values) (requests.Pin, bool) {
 
 // await waits until a request can be answered, the time is over, or the client has gone.
 func (a *Agent) await(ctx context.Context, parameters url.Values, wait time.Duration) {
-	end, ok := a.waiting.begin(requests.NeedsSignature(parameters))
-	if !ok {
+	waiting := a.waiting[requests.NeedsSignature(parameters)]
+	select {
+	case waiting <- struct{}{}:
+		defer func() { <-waiting }()
+	default:
 		return
 	}
-	defer end()
 	if parameters.Has(requests.ParameterHold) {
 		// Both, or none, also if the client has gone.
 		ctx := context.WithoutCancel(ctx)
@@ -89,9 +65,7 @@ func (a *Agent) await(ctx context.Context, parameters url.Values, wait time.Dura
 	over := a.Clock.NewTimer(wait)
 	defer over.Stop()
 	for {
-		a.mu.Lock()
-		s, r, changed := a.state, a.revision, a.changed
-		a.mu.Unlock()
+		s, r, changed := a.now()
 		if s.answers(parameters, r) {
 			return
 		}

@@ -46,31 +46,28 @@ func (k *Keeper) Check() (Problem, error) {
 	if errors.Is(err, errSwapped) {
 		return k.problem, nil // The next check reads the new one.
 	}
-	digest := read.digest()
-	if err == nil && k.made && digest == k.digest {
+	isRead, digest := err == nil, read.digest()
+	if isRead && k.made && digest == k.digest {
 		return k.problem, nil
 	}
 	var users []byte
-	problem, isRead := ProblemNone, err == nil
-	switch {
-	case !isRead:
-		problem = ProblemInvalid
-	case read.isMissing():
-		problem = ProblemMissing
-	default:
-		switch users, err = read.users(); {
-		case errors.Is(err, errUnsupportedHash):
-			problem = ProblemUnsupportedHash
-		case err != nil:
-			problem = ProblemInvalid
-		}
+	if isRead {
+		users, err = read.users()
 	}
 	writeErr := k.write(users)
-	if writeErr != nil {
-		problem = ProblemInvalid
+	err = errors.Join(err, writeErr)
+	k.made, k.digest = isRead && writeErr == nil, digest
+	switch {
+	case err == nil:
+		k.problem = ProblemNone
+	case writeErr == nil && errors.Is(err, errMissing):
+		k.problem = ProblemMissing
+	case writeErr == nil && errors.Is(err, errUnsupportedHash):
+		k.problem = ProblemUnsupportedHash
+	default:
+		k.problem = ProblemInvalid
 	}
-	k.made, k.digest, k.problem = isRead && writeErr == nil, digest, problem
-	return problem, errors.Join(err, writeErr)
+	return k.problem, err
 }
 
 // write replaces the file in one step. If that fails, the file is emptied: users that the

@@ -22,10 +22,8 @@ const dataLink = "..data"
 // errSwapped means that the Secret has changed while it was read.
 var errSwapped = errors.New("the Secret has changed while it was read")
 
-// secret has the keys of the Secret. A missing key is nil.
-type secret struct {
-	username, password, htpasswd []byte
-}
+// secret has the keys of the Secret, without those that it lacks.
+type secret map[string][]byte
 
 // readSecret reads a Secret from the directory that it is mounted at. All keys are of the
 // same version of it.
@@ -36,32 +34,22 @@ func readSecret(dir string) (secret, error) {
 		return target
 	}
 	before := version()
-	var read secret
-	for key, content := range map[string]*[]byte{UsernameKey: &read.username, PasswordKey: &read.password,
-		HtpasswdKey: &read.htpasswd} {
+	read := secret{}
+	for _, key := range []string{UsernameKey, PasswordKey, HtpasswdKey} {
 		data, err := os.ReadFile(filepath.Join(dir, before, key))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return secret{}, fmt.Errorf("reading the key %s: %w", key, err)
-		default:
-			*content = data
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the key %s: %w", key, err)
+		}
+		read[key] = data
 	}
 	if version() != before {
-		return secret{}, errSwapped
+		return nil, errSwapped
 	}
 	return read, nil
 }
 
-// isMissing reports whether there is no Secret, or one without any of the keys.
-func (s secret) isMissing() bool {
-	return s.username == nil && s.password == nil && s.htpasswd == nil
-}
-
 // digest tells whether the Secret has changed, without keeping it.
-func (s secret) digest() [sha256.Size]byte {
-	content := fmt.Appendf(nil, "%q %t %q %t %q %t", s.username, s.username != nil, s.password, s.password != nil,
-		s.htpasswd, s.htpasswd != nil)
-	return sha256.Sum256(content)
-}
+func (s secret) digest() [sha256.Size]byte { return sha256.Sum256(fmt.Appendf(nil, "%q", s)) }

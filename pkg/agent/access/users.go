@@ -1,7 +1,6 @@
 package access
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // It is what nginx verifies in every image.
 	"encoding/base64"
@@ -23,6 +22,10 @@ const (
 	saltLength = 16
 )
 
+// errMissing means that there is no Secret, or one without any of the keys.
+var errMissing = errors.New("the Secret is missing, or has none of the keys " + UsernameKey + ", " + PasswordKey +
+	" and " + HtpasswdKey)
+
 // errUnsupportedHash means that nginx cannot verify a hash.
 var errUnsupportedHash = errors.New("the user name must be followed by ':' and a hash of the format $apr1$, " +
 	saltedSHA + " or " + unsaltedSHA)
@@ -30,10 +33,13 @@ var errUnsupportedHash = errors.New("the user name must be followed by ':' and a
 // users returns the lines of the file for nginx. An error has nothing of the Secret but
 // numbers of lines.
 func (s secret) users() ([]byte, error) {
-	if s.htpasswd != nil {
-		return checkLines(s.htpasswd)
+	if len(s) == 0 {
+		return nil, errMissing
 	}
-	username, password := string(withoutNewline(s.username)), string(withoutNewline(s.password))
+	if file, found := s[HtpasswdKey]; found {
+		return checkLines(file)
+	}
+	username, password := withoutNewline(s[UsernameKey]), withoutNewline(s[PasswordKey])
 	if err := checkUsername(username); err != nil {
 		return nil, fmt.Errorf("the key %s: %w", UsernameKey, err)
 	}
@@ -49,8 +55,8 @@ func (s secret) users() ([]byte, error) {
 }
 
 // withoutNewline returns a value without the line feed that editors put at the end of a file.
-func withoutNewline(value []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+func withoutNewline(value []byte) string {
+	return strings.TrimSuffix(strings.TrimSuffix(string(value), "\n"), "\r")
 }
 
 func checkUsername(name string) error {

@@ -13,9 +13,9 @@ func TestUsers(t *testing.T) {
 		ssha = "{SSHA}c2FsdGVkYW5kaGFzaGVkd2l0aHNhbHRzYWx0"
 		md5  = "$apr1$abcdefgh$0123456789ABCDEFGHIJ./"
 	)
-	line := func(text string) secret { return secret{htpasswd: []byte(text)} }
+	line := func(text string) secret { return secret{HtpasswdKey: []byte(text)} }
 	userOf := func(username, password string) secret {
-		return secret{username: []byte(username), password: []byte(password)}
+		return secret{UsernameKey: []byte(username), PasswordKey: []byte(password)}
 	}
 	for name, test := range map[string]struct {
 		secret secret
@@ -27,9 +27,9 @@ func TestUsers(t *testing.T) {
 		"user and password": {secret: userOf("reader", "secret"), want: "reader"},
 		"with line feeds":   {secret: userOf("reader\n", "secret\r\n"), want: "reader"},
 		"other letters":     {secret: userOf("Jörg Müller", "пароль with spaces"), want: "Jörg Müller"},
-		"no user name": {secret: secret{password: []byte("secret")},
+		"no user name": {secret: secret{PasswordKey: []byte("secret")},
 			because: "username: the user name is empty"},
-		"no password":              {secret: secret{username: []byte("reader")}, because: "password is empty"},
+		"no password":              {secret: secret{UsernameKey: []byte("reader")}, because: "password is empty"},
 		"a line feed as password":  {secret: userOf("reader", "\n"), because: "password is empty"},
 		"two lines of a password":  {secret: userOf("reader", "a\nb"), because: "control characters"},
 		"NUL in the password":      {secret: userOf("reader", "a\x00b"), because: "control characters"},
@@ -43,8 +43,8 @@ func TestUsers(t *testing.T) {
 			because: "more than 255 bytes"},
 		"lines": {secret: line("# readers\n\na:" + sha + "\r\nb:" + ssha + ":a comment\nc:" + md5),
 			want: "a b c"},
-		"lines before other keys": {secret: secret{htpasswd: []byte("a:" + sha), username: []byte("x"),
-			password: []byte("y")}, want: "a"},
+		"lines before other keys": {secret: secret{HtpasswdKey: []byte("a:" + sha), UsernameKey: []byte("x"),
+			PasswordKey: []byte("y")}, want: "a"},
 		"no lines": {secret: line(""), because: "no users"},
 		"comments": {secret: line("# nobody\n"), because: "no users"},
 		"no hash": {secret: line("a:" + sha + "\nb:\n"),

@@ -52,11 +52,11 @@ type Counter struct {
 	block  []byte
 
 	// requests are by the first digit of the status.
-	requests [6]uint64
-	bytes    uint64
-	seconds  float64
-	// buckets count the durations up to each of bounds, and those above.
-	buckets [len(bounds) + 1]uint64
+	requests     [6]uint64
+	total, bytes uint64
+	seconds      float64
+	// buckets count the durations up to each of bounds.
+	buckets [len(bounds)]uint64
 }
 
 // Open opens the file for reading. A former agent has freed the lines that it had counted.
@@ -97,25 +97,19 @@ func (c *Counter) WriteMetrics(w io.Writer) error {
 	var text bytes.Buffer
 	text.WriteString("# HELP website_http_requests_total Requests that nginx has answered, by class of the status.\n" +
 		"# TYPE website_http_requests_total counter\n")
-	total := uint64(0)
-	for class, n := range c.requests {
-		total += n
-		if class > 0 {
-			fmt.Fprintf(&text, "website_http_requests_total{code=\"%dxx\"} %d\n", class, n)
-		}
+	for i, n := range c.requests[1:] {
+		fmt.Fprintf(&text, "website_http_requests_total{code=\"%dxx\"} %d\n", i+1, n)
 	}
 	fmt.Fprintf(&text, "# HELP website_http_response_bytes_total Bytes of responses, headers included.\n"+
 		"# TYPE website_http_response_bytes_total counter\nwebsite_http_response_bytes_total %d\n", c.bytes)
 	text.WriteString("# HELP website_http_request_duration_seconds Time from the first byte of a request to the " +
 		"last one of its response.\n# TYPE website_http_request_duration_seconds histogram\n")
-	upTo := uint64(0)
 	for i, bound := range bounds {
-		upTo += c.buckets[i]
-		fmt.Fprintf(&text, "website_http_request_duration_seconds_bucket{le=\"%v\"} %d\n", bound, upTo)
+		fmt.Fprintf(&text, "website_http_request_duration_seconds_bucket{le=\"%v\"} %d\n", bound, c.buckets[i])
 	}
 	fmt.Fprintf(&text, "website_http_request_duration_seconds_bucket{le=\"+Inf\"} %[1]d\n"+
 		"website_http_request_duration_seconds_sum %.3[2]f\nwebsite_http_request_duration_seconds_count %[1]d\n",
-		total, c.seconds)
+		c.total, c.seconds)
 	_, err := w.Write(text.Bytes())
 	return err
 }
@@ -171,11 +165,12 @@ func (c *Counter) count(line []byte) {
 		return
 	}
 	c.requests[status/100]++
+	c.total++
 	c.bytes += size
 	c.seconds += seconds
-	bucket := 0
-	for bucket < len(bounds) && seconds > bounds[bucket] {
-		bucket++
+	for i, bound := range bounds {
+		if seconds <= bound {
+			c.buckets[i]++
+		}
 	}
-	c.buckets[bucket]++
 }
