@@ -100,8 +100,8 @@ func (p *Prober) recordSeen(r *record, got answer, wasProbed bool, now time.Time
 	}
 }
 
-// nextDeploy sends the pending requests for one Website to its pods.
-func (p *Prober) nextDeploy(ctx context.Context) bool {
+// nextDue sends the pending requests for one Website to its pods, and ends its round at the deadline.
+func (p *Prober) nextDue(ctx context.Context) bool {
 	website, shutdown := p.due.Get()
 	if shutdown {
 		return false
@@ -112,8 +112,9 @@ func (p *Prober) nextDeploy(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	for uid := range p.siblings[website] {
-		if wait := p.deploy(ctx, p.pods[uid]); wait > 0 {
+	p.endRound(ctx, website)
+	for _, r := range p.siblings[website] {
+		if wait := p.deploy(ctx, r); wait > 0 {
 			p.due.AddAfter(website, wait)
 		}
 	}
@@ -125,11 +126,11 @@ func (p *Prober) nextDeploy(ctx context.Context) bool {
 func (p *Prober) deploy(ctx context.Context, r *record) time.Duration {
 	a, needed := p.undone(r)
 	switch {
-	case !needed || r.isDeploying() && r.waiting.asksFor(a):
+	case !needed || r.isDeploying() && r.waiting.deployment == a.deployment:
 		return 0
 	case r.waiting != nil && (r.waiting.release != "" || r.waiting.expect != ""):
 		return 0 // It is short, and its answer leads here again.
-	case !r.deployed.asksFor(a) && r.prompts.AllowN(p.Clock.Now(), 1):
+	case r.deployed != a.deployment && r.prompts.AllowN(p.Clock.Now(), 1):
 		r.deployFailures, r.deployTime = 0, time.Time{}
 	}
 	if wait := r.deployTime.Sub(p.Clock.Now()); wait > 0 {
@@ -138,7 +139,7 @@ func (p *Prober) deploy(ctx context.Context, r *record) time.Duration {
 	if !p.start(ctx, r, a, p.deployLimit) {
 		return retryDeploy
 	}
-	r.deployed = a
+	r.deployed = a.deployment
 	return 0
 }
 
@@ -165,12 +166,7 @@ func (p *Prober) undone(r *record) (ask, bool) {
 }
 
 // deploys reports whether a request is to sync, or to serve a commit.
-func (a ask) deploys() bool { return a.sync != "" || a.pins }
-
-// asksFor reports whether two requests have the same sync request and the same commit to serve.
-func (a ask) asksFor(other ask) bool {
-	return a.sync == other.sync && a.pins == other.pins && a.pin == other.pin && a.generation == other.generation
-}
+func (a ask) deploys() bool { return a.deployment != (deployment{}) }
 
 // deployAnswered records the duration and the result of a request, and queues the pending requests to
 // the pods of its Website. The caller holds the lock.

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -45,12 +44,12 @@ type Prober struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*record
-	// siblings are the pods of each Website.
-	siblings map[cache.ObjectName]sets.Set[types.UID]
+	// siblings has the pods of each Website.
+	siblings map[cache.ObjectName]siblings
 	// rounds has the Websites whose pods hold releases back.
 	rounds map[cache.ObjectName]*round
-	// deploys are the Websites with a desired state, due those with pending requests to their pods,
-	// and deployLimit limits these requests.
+	// deploys are the Websites with a desired state, due those with pending requests to their pods or
+	// an end of their round, and deployLimit limits these requests.
 	deploys     map[cache.ObjectName]*deployed
 	due         workqueue.TypedDelayingInterface[cache.ObjectName]
 	deployLimit *limiter
@@ -84,7 +83,7 @@ type record struct {
 	waiting *ask
 	// deployed is the last request to sync or to serve a commit. The next request of the same content
 	// is sent after deployTime, which depends on the number of failures in a row.
-	deployed       ask
+	deployed       deployment
 	deployTime     time.Time
 	deployFailures int
 	state
@@ -116,7 +115,7 @@ func New(config Config) *Prober {
 
 		changes:  make(chan cache.ObjectName),
 		pods:     map[types.UID]*record{},
-		siblings: map[cache.ObjectName]sets.Set[types.UID]{},
+		siblings: map[cache.ObjectName]siblings{},
 		rounds:   map[cache.ObjectName]*round{},
 		deploys:  map[cache.ObjectName]*deployed{},
 		waits:    newLimiter(maxWaiting, shareWaiting),
@@ -159,9 +158,9 @@ func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 	}
 	r.website, r.pod = website, pod
 	if p.siblings[website] == nil {
-		p.siblings[website] = sets.New[types.UID]()
+		p.siblings[website] = siblings{}
 	}
-	p.siblings[website].Insert(pod.UID)
+	p.siblings[website][pod.UID] = r
 	p.enqueue(r)
 }
 
@@ -184,9 +183,8 @@ func (p *Prober) Forget(pod types.UID) {
 
 // removeSibling removes a pod from its Website. The caller holds the lock.
 func (p *Prober) removeSibling(r *record) {
-	siblings := p.siblings[r.website]
-	siblings.Delete(r.pod.UID)
-	if siblings.Len() == 0 {
+	delete(p.siblings[r.website], r.pod.UID)
+	if len(p.siblings[r.website]) == 0 {
 		delete(p.siblings, r.website)
 	}
 }
@@ -200,7 +198,7 @@ func (p *Prober) Run(ctx context.Context) {
 	defer p.due.ShutDown()
 	pool.Go(func() {
 		defer utilruntime.HandleCrashWithContext(ctx)
-		for p.nextDeploy(ctx) {
+		for p.nextDue(ctx) {
 		}
 	})
 	for range p.Workers {

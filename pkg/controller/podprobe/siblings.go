@@ -2,12 +2,17 @@ package podprobe
 
 import (
 	"context"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
+
+// siblings are the pods of a Website.
+type siblings map[types.UID]*record
 
 // expect makes the pods of a Website fetch a commit that they lack: they would fetch it up to a
 // polling interval later. Each pod is requested once per commit: the third does not get a request
@@ -18,8 +23,7 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 		return
 	}
 	now := p.Clock.Now()
-	for uid := range p.siblings[website] {
-		other := p.pods[uid]
+	for _, other := range p.siblings[website] {
 		// A pod with a pending request to sync, or to serve a commit, fetches already.
 		if !other.probed || other.Commit == commit || other.prepared == commit || other.expected == commit ||
 			other.isDeploying() {
@@ -40,10 +44,9 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 // a deadline, however many commits are pushed meanwhile.
 type round struct {
 	// seen are the commits that were held, and latest is the most recent one.
-	seen   sets.Set[string]
-	latest string
-	// end cancels the wait for the deadline.
-	end context.CancelFunc
+	seen     sets.Set[string]
+	latest   string
+	deadline time.Time
 }
 
 // coordinate makes the pods of a Website switch to a release once all ready pods have prepared it, or
@@ -60,14 +63,13 @@ func (p *Prober) coordinate(ctx context.Context, website cache.ObjectName) {
 	}
 	current := p.rounds[website]
 	if held.Len() == 0 {
-		if current != nil {
-			current.end()
-			delete(p.rounds, website)
-		}
+		delete(p.rounds, website)
 		return
 	}
 	if current == nil {
-		current = p.beginRound(ctx, website)
+		current = &round{seen: sets.New[string](), deadline: p.Clock.Now().Add(p.maxHold)}
+		p.rounds[website] = current
+		p.due.AddAfter(website, p.maxHold)
 	}
 	for commit := range held {
 		if !current.seen.Has(commit) {
@@ -90,45 +92,35 @@ func (p *Prober) watchHold(ctx context.Context, r *record, made ask, turn uint64
 // held returns the commits that pods of a Website hold back. The caller holds the lock.
 func (p *Prober) held(website cache.ObjectName) sets.Set[string] {
 	held := sets.New[string]()
-	for uid := range p.siblings[website] {
-		if prepared := p.pods[uid].prepared; prepared != "" {
-			held.Insert(prepared)
+	for _, pod := range p.siblings[website] {
+		if pod.prepared != "" {
+			held.Insert(pod.prepared)
 		}
 	}
 	return held
 }
 
-// beginRound begins a round. At its end each pod serves the commit that it holds. The caller holds
-// the lock.
-func (p *Prober) beginRound(ctx context.Context, website cache.ObjectName) *round {
-	roundCtx, end := context.WithCancel(ctx)
-	begun := &round{seen: sets.New[string](), end: end}
-	p.rounds[website] = begun
-	p.waiting.Go(func() {
-		defer end()
-		select {
-		case <-p.Clock.After(p.maxHold):
-		case <-roundCtx.Done():
-			return
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.rounds[website] != begun {
-			return
-		}
-		delete(p.rounds, website)
-		for commit := range p.held(website) {
-			p.release(ctx, website, commit)
-		}
-	})
-	return begun
+// endRound has each pod serve the commit that it holds, once the deadline of the round has passed. The caller holds the
+// lock.
+func (p *Prober) endRound(ctx context.Context, website cache.ObjectName) {
+	current := p.rounds[website]
+	if current == nil {
+		return
+	}
+	if wait := current.deadline.Sub(p.Clock.Now()); wait > 0 {
+		p.due.AddAfter(website, wait)
+		return
+	}
+	delete(p.rounds, website)
+	for commit := range p.held(website) {
+		p.release(ctx, website, commit)
+	}
 }
 
 // allHave reports whether all ready pods that report prepared commits serve or hold a commit. The
 // caller holds the lock.
 func (p *Prober) allHave(website cache.ObjectName, commit string) bool {
-	for uid := range p.siblings[website] {
-		other := p.pods[uid]
+	for _, other := range p.siblings[website] {
 		if workload.IsReady(other.pod) && other.probed && other.Reachable && other.revision != "" &&
 			other.Commit != commit && other.prepared != commit {
 			return false
@@ -139,8 +131,7 @@ func (p *Prober) allHave(website cache.ObjectName, commit string) bool {
 
 // release makes the pods that hold a commit back serve it. The caller holds the lock.
 func (p *Prober) release(ctx context.Context, website cache.ObjectName, commit string) {
-	for uid := range p.siblings[website] {
-		other := p.pods[uid]
+	for _, other := range p.siblings[website] {
 		if other.prepared != commit {
 			continue
 		}
@@ -155,8 +146,8 @@ func (p *Prober) release(ctx context.Context, website cache.ObjectName, commit s
 // replicas returns how many pods of a Website are ready. The caller holds the lock.
 func (p *Prober) replicas(website cache.ObjectName) int {
 	ready := 0
-	for uid := range p.siblings[website] {
-		if workload.IsReady(p.pods[uid].pod) {
+	for _, r := range p.siblings[website] {
+		if workload.IsReady(r.pod) {
 			ready++
 		}
 	}

@@ -21,6 +21,16 @@ const (
 	defaultMaxHold = 2500 * time.Millisecond
 )
 
+// deployment is what a request to sync or to serve a commit has.
+type deployment struct {
+	// sync is a request to sync, or empty. If pins is true, pin is the commit to serve, or empty,
+	// from the spec of that generation.
+	sync       string
+	pins       bool
+	pin        string
+	generation int64
+}
+
 // ask has the parameters of a request to an agent.
 type ask struct {
 	// wait is the maximum wait for another revision than after.
@@ -30,12 +40,7 @@ type ask struct {
 	hold bool
 	// expect is a commit of another pod, and release a commit that all pods have.
 	expect, release string
-	// sync is a request to sync, or empty. If pins is true, pin is the commit to serve, or empty,
-	// from the spec of that generation.
-	sync       string
-	pins       bool
-	pin        string
-	generation int64
+	deployment
 	// crowded is true if the request should have waited, but too many did.
 	crowded bool
 }
