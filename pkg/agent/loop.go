@@ -120,7 +120,8 @@ func (a *Agent) load(ctx context.Context) ([]event, error) {
 		s.newest = s.ref
 	}
 	kept, found, err := readFile(a.keptPinPath(), func(data []byte) (kept keptPin, err error) {
-		return kept, json.Unmarshal(data, &kept)
+		err = json.Unmarshal(data, &kept)
+		return kept, err
 	})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to restore what was to be served before")
