@@ -30,7 +30,7 @@ func TestKillMatrix(t *testing.T) {
 		"agent, locked": {action: lock + "sleep 600", killsAgent: true},
 		"agent, after":  {action: "GIT; sleep 600", killsAgent: true},
 	}
-	for _, step := range []string{"fetch", "ls-tree", "cat-file", "read-tree", "rev-list", "pack-objects"} {
+	for _, step := range []string{"fetch", "diff-tree", "cat-file", "read-tree", "rev-list", "pack-objects"} {
 		for victim, how := range victims {
 			t.Run(step+", "+victim, func(t *testing.T) {
 				t.Parallel()

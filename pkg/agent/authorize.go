@@ -24,7 +24,7 @@ const (
 	refusedRate, refusedBurst = 5, 20
 	// maxClients is the number of clients that are counted apart. Others share one limit.
 	maxClients = 256
-	// ClientHeader is how nginx names the client of a request that it passes on.
+	// ClientHeader has the address of the client of a request that nginx passes on.
 	ClientHeader = "Website-Client"
 )
 
