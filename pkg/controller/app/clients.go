@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -86,8 +85,7 @@ func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *
 	gateway := o.GatewayName()
 	config := &routes.Config{
 		Watch: routes.WatchConfig{
-			Discovery: discovery.ToDiscoveryInterfaceWithContext(c.watchKube.Discovery()),
-			Gateway:   c.watchGateway, Kube: c.watchKube, Namespace: o.WatchNamespace,
+			Gateway: c.watchGateway, Kube: c.watchKube, Namespace: o.WatchNamespace,
 			DiscoveryPeriod: instruments.DiscoveryPeriod,
 		},
 		Gateway:  c.gateway,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -34,17 +33,16 @@ type Config struct {
 
 // WatchConfig configures the watches of routes and Gateways.
 type WatchConfig struct {
-	// Discovery, Gateway and Kube are read-only clients.
-	Discovery discovery.DiscoveryInterfaceWithContext
-	Gateway   gatewayclient.Interface
-	Kube      kubernetes.Interface
+	// Gateway and Kube are read-only clients.
+	Gateway gatewayclient.Interface
+	Kube    kubernetes.Interface
 	// Namespace is the namespace of the Websites; metav1.NamespaceAll for all.
 	Namespace string
 	// GatewayNamespaces are the namespaces of Gateways, besides Namespace.
 	GatewayNamespaces []string
-	// Clock is for the discovery interval. Default: the clock of the controller.
-	Clock clock.WithTicker
-	// DiscoveryPeriod is the discovery interval. Default: 30 seconds; tests use a shorter one.
+	// Clock is for DiscoveryPeriod. Default: the clock of the controller.
+	Clock clock.Clock
+	// DiscoveryPeriod is the interval of requests for a kind that the cluster does not serve. Default: 30 seconds; tests use a shorter one.
 	DiscoveryPeriod time.Duration
 }
 

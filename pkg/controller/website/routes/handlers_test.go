@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -33,8 +32,7 @@ func newRouteHandlers(t *testing.T, defaults Defaults, websites ...*v1beta1.Webs
 	t.Helper()
 	index, kube := cache.NewIndexer(cache.MetaNamespaceKeyFunc, Indexers(defaults)), fake.NewClientset()
 	work := queue.New(clock.RealClock{})
-	watched := WatchConfig{Discovery: discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()),
-		Gateway: gatewayfake.NewClientset(), Kube: kube}
+	watched := WatchConfig{Gateway: gatewayfake.NewClientset(), Kube: kube}
 	h := &routeHandlers{T: t, Routes: New(Config{Watch: watched, Defaults: defaults}, Controller{
 		Websites: index, Queue: work, Clock: clock.RealClock{}, ChildHandler: cache.ResourceEventHandlerFuncs{},
 		EnqueueOwner: func(child metav1.Object, p queue.Priority) {

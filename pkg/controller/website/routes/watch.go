@@ -1,62 +1,87 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/watched"
 )
 
-// kind is a kind that is watched while the cluster serves it.
+// defaultDiscoveryPeriod is the discovery interval: short enough for a user who installs Gateway API,
+// and one small request per kind.
+const defaultDiscoveryPeriod = 30 * time.Second
+
+// kind is a kind of objects that is watched as soon as the cluster serves it.
 type kind struct {
-	resource string
-	object   runtime.Object
-	// selector of the labels; empty for all objects.
-	selector string
-	source   watched.Source
-	store    *watched.Store
-	// streams tells whether the client supports streamed lists.
-	streams any
-	// failure is the error of the last list request, nil if it succeeded.
+	resource  string
+	store     *watched.Store
+	reflector *cache.Reflector
+	// changed is called when the cluster no longer serves the kind.
+	changed func()
+	clock   clock.Clock
+	period  time.Duration
+
+	// isMissing is true while the cluster does not serve the kind.
+	isMissing atomic.Bool
+	// failure is the error of the last request, nil if it succeeded.
 	failure atomic.Pointer[string]
-
-	stop    context.CancelFunc
-	running sync.WaitGroup
 }
 
-// start starts a watch, which runs until end is called or the context ends. It does nothing if one
-// runs.
-func (k *kind) start(ctx context.Context) {
-	if k.stop != nil {
-		return
-	}
-	ctx, k.stop = context.WithCancel(ctx)
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(
-		k.source(k.selector, k.observe), k.streams), k.object, k.store, cache.ReflectorOptions{Name: "routing " + k.resource})
-	k.running.Go(func() { reflector.RunWithContext(ctx) })
+func newKind(resource string, store *watched.Store, config WatchConfig, changed func()) *kind {
+	return &kind{resource: resource, store: store, changed: changed, clock: config.Clock,
+		period: cmp.Or(config.DiscoveryPeriod, defaultDiscoveryPeriod)}
 }
 
-func (k *kind) observe(err error) {
-	if err == nil {
-		k.failure.Store(nil)
-		return
-	}
-	message := fmt.Sprintf("%s cannot be watched: %v", k.resource, err)
-	k.failure.Store(&message)
+// reflect keeps the objects of a source in the store. The client tells whether it supports streamed
+// lists.
+func (k *kind) reflect(object runtime.Object, source *cache.ListWatch, client any) *kind {
+	k.reflector = cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, client), object, k.store,
+		cache.ReflectorOptions{Name: "routing " + k.resource})
+	return k
 }
 
-// end stops the watch, and empties the cache. It does nothing if no watch runs.
-func (k *kind) end() {
-	if k.stop == nil {
-		return
+// try makes a request as soon as the cluster serves the kind.
+func (k *kind) try(ctx context.Context, request func() error) error {
+	for {
+		err := request()
+		switch {
+		case err == nil:
+			k.failure.Store(nil)
+			k.isMissing.Store(false)
+			return nil
+		case !apierrors.IsNotFound(err):
+			message := fmt.Sprintf("%s cannot be watched: %v", k.resource, err)
+			k.failure.Store(&message)
+			return err
+		case !k.isMissing.Swap(true):
+			klog.FromContext(ctx).Info("The cluster does not serve a kind that routes hosts", "resource", k.resource)
+			k.store.Clear()
+			k.changed()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-k.clock.After(k.period):
+		}
 	}
-	k.stop()
-	k.running.Wait()
-	k.stop = nil
-	k.store.Clear()
+}
+
+// unknown returns the reason why the objects are unknown, or "".
+func (k *kind) unknown() string {
+	if k.store.HasSynced() {
+		return ""
+	}
+	if failure := k.failure.Load(); failure != nil {
+		return *failure
+	}
+	return k.resource + " are not listed yet"
 }

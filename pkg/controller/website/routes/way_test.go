@@ -30,7 +30,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	byClass := func(w *v1beta1.Website) { w.Spec.Routing.IngressClassName = "own" }
-	missing := clusterState{servedAPI: servedAPI{Missing: "no Gateway API"}}
+	missing := clusterState{Missing: "no Gateway API"}
 	byDefault := Defaults{Gateway: cache.NewObjectName("infra", "public"), IngressClass: "default"}
 	tests := map[string]struct {
 		tweak           func(*v1beta1.Website)
@@ -58,9 +58,8 @@ func TestChoose(t *testing.T) {
 			if test.tweak != nil {
 				test.tweak(website)
 			}
-			kube := fake.NewClientset()
 			r := &Routes{defaults: test.defaults, router: newRouter(WatchConfig{
-				Discovery: kube.Discovery(), Gateway: gatewayfake.NewClientset(), Kube: kube, Namespace: "default",
+				Gateway: gatewayfake.NewClientset(), Kube: fake.NewClientset(), Namespace: "default",
 				GatewayNamespaces: []string{"infra"}, Clock: clocktesting.NewFakeClock(testNow),
 			}, nil, nil, nil)}
 			chosen, isWay, obstacle := r.choose(website, test.state)

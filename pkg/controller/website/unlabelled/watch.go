@@ -78,7 +78,7 @@ func (w *Watch) Run(ctx context.Context) {
 	defer running.Wait()
 	for _, kind := range w.kinds {
 		objects := w.client.Resource(kind.resource).Namespace(w.namespace)
-		source := watched.SourceOf(objects)(selector, func(error) {})
+		source := watched.Source(objects, selector, watched.Once)
 		reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, w.client),
 			&metav1.PartialObjectMetadata{}, kind.store, cache.ReflectorOptions{Name: "unlabelled " + kind.resource.Resource})
 		running.Go(func() { reflector.RunWithContext(ctx) })
