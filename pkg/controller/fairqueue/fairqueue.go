@@ -3,12 +3,12 @@ package fairqueue
 
 import (
 	"cmp"
-	"container/heap"
-	"container/list"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
 // Queue hands out keys by namespace: the namespace with the fewest keys in flight is first; of
@@ -26,10 +26,8 @@ type Queue[K comparable] struct {
 	mu sync.Mutex
 	// lanes are the namespaces with keys that wait or are in flight.
 	lanes map[string]*lane[K]
-	// waiting maps each key to its element in the list of its lane.
-	waiting map[K]*list.Element
-	// next is a heap of the lanes with a key that may be taken now, in the order of isBefore.
-	next lanes[K]
+	// next has the lanes with a key that may be taken now, in the order of isBefore.
+	next *btree.BTree[*lane[K]]
 	// permitted is the number of keys in all lanes that may be taken now.
 	permitted int
 	// arrivals numbers the keys.
@@ -41,10 +39,8 @@ type Queue[K comparable] struct {
 
 // lane holds the keys of a namespace.
 type lane[K comparable] struct {
-	waiting  list.List // of arrival[K]
+	waiting  []arrival[K]
 	inFlight int
-	// position is the index in next, or -1.
-	position int
 	// used is the worker time of its keys.
 	used time.Duration
 }
@@ -58,7 +54,9 @@ var _ workqueue.Queue[string] = &Queue[string]{}
 
 // New returns an empty queue, with at most share keys of each namespace in flight.
 func New[K comparable](share int, namespaceOf func(K) string) *Queue[K] {
-	return &Queue[K]{share: share, namespaceOf: namespaceOf, lanes: map[string]*lane[K]{}, waiting: map[K]*list.Element{}}
+	const degree = 16
+	return &Queue[K]{share: share, namespaceOf: namespaceOf, lanes: map[string]*lane[K]{},
+		next: btree.New(degree, (*lane[K]).isBefore)}
 }
 
 // Touch does nothing: a waiting key keeps its position.
@@ -66,27 +64,17 @@ func (q *Queue[K]) Touch(K) {}
 
 // Push adds a key.
 func (q *Queue[K]) Push(key K) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	namespace := q.namespaceOf(key)
-	l := q.lanes[namespace]
-	if l == nil {
-		l = &lane[K]{used: q.served, position: -1}
-		q.lanes[namespace] = l
-	}
-	q.arrivals++
-	q.change(l, func() { q.waiting[key] = l.waiting.PushBack(arrival[K]{key, q.arrivals}) })
+	q.change(key, func(l *lane[K]) {
+		q.arrivals++
+		l.waiting = append(l.waiting, arrival[K]{key, q.arrivals})
+	})
 }
 
 // Remove removes a waiting key.
 func (q *Queue[K]) Remove(key K) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	namespace := q.namespaceOf(key)
-	l := q.lanes[namespace]
-	q.change(l, func() { l.waiting.Remove(q.waiting[key]) })
-	delete(q.waiting, key)
-	q.forgetIdle(namespace)
+	q.change(key, func(l *lane[K]) {
+		l.waiting = slices.DeleteFunc(l.waiting, func(waiting arrival[K]) bool { return waiting.key == key })
+	})
 }
 
 // Len returns the number of keys that may be taken now.
@@ -99,99 +87,57 @@ func (q *Queue[K]) Len() int {
 // Pop returns the next key. The work queue calls it only when Len is not 0.
 func (q *Queue[K]) Pop() K {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	next := q.next[0]
+	next, _ := q.next.Min()
 	q.served = max(q.served, next.used)
-	var first arrival[K]
-	q.change(next, func() {
-		first = next.waiting.Remove(next.waiting.Front()).(arrival[K])
-		next.inFlight++
+	key := next.waiting[0].key
+	q.mu.Unlock() // Only Finish may come in between, which leaves the order of the keys of a lane.
+	q.change(key, func(l *lane[K]) {
+		l.waiting = l.waiting[1:]
+		l.inFlight++
 	})
-	delete(q.waiting, first.key)
-	return first.key
+	return key
 }
 
 // Finish returns the share of a key that Pop handed out, and adds the worker time that it took.
 func (q *Queue[K]) Finish(key K, took time.Duration) {
+	q.change(key, func(l *lane[K]) {
+		l.inFlight--
+		l.used += took
+	})
+}
+
+// change changes the lane of a key, and its position. A lane without keys is forgotten.
+func (q *Queue[K]) change(key K, change func(*lane[K])) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	namespace := q.namespaceOf(key)
 	l := q.lanes[namespace]
-	q.change(l, func() {
-		l.inFlight--
-		l.used += took
-	})
-	q.forgetIdle(namespace)
-}
-
-// forgetIdle deletes the lane of a namespace without keys.
-func (q *Queue[K]) forgetIdle(namespace string) {
-	if l := q.lanes[namespace]; l.inFlight == 0 && l.waiting.Len() == 0 {
+	if l == nil {
+		l = &lane[K]{used: q.served}
+		q.lanes[namespace] = l
+	}
+	if permitted := l.permitted(q.share); permitted > 0 {
+		q.permitted -= permitted
+		q.next.Delete(l)
+	}
+	change(l)
+	if permitted := l.permitted(q.share); permitted > 0 {
+		q.permitted += permitted
+		q.next.ReplaceOrInsert(l)
+	}
+	if l.inFlight == 0 && len(l.waiting) == 0 {
 		delete(q.lanes, namespace)
 	}
 }
 
-// change changes a lane, updates the number of permitted keys and restores the heap order.
-func (q *Queue[K]) change(l *lane[K], change func()) {
-	q.permitted -= l.permitted(q.share)
-	change()
-	permitted := l.permitted(q.share)
-	q.permitted += permitted
-	switch {
-	case permitted > 0 && l.position < 0:
-		heap.Push(&q.next, l)
-	case permitted > 0:
-		heap.Fix(&q.next, l.position)
-	case l.position >= 0:
-		heap.Remove(&q.next, l.position)
-	}
-}
-
 // permitted returns the number of keys of a namespace that may be taken now.
-func (l *lane[K]) permitted(share int) int { return min(l.waiting.Len(), share-l.inFlight) }
+func (l *lane[K]) permitted(share int) int { return min(len(l.waiting), share-l.inFlight) }
 
 // isBefore reports whether l is served before another lane. Both have waiting keys.
 func (l *lane[K]) isBefore(other *lane[K]) bool {
 	return cmp.Or(
 		cmp.Compare(l.inFlight, other.inFlight),
 		cmp.Compare(l.used, other.used),
-		cmp.Compare(l.first(), other.first()),
+		cmp.Compare(l.waiting[0].number, other.waiting[0].number),
 	) < 0
-}
-
-// first returns the arrival number of the key that has waited longest.
-func (l *lane[K]) first() uint64 { return l.waiting.Front().Value.(arrival[K]).number }
-
-// lanes is a heap.
-type lanes[K comparable] []*lane[K]
-
-var _ heap.Interface = &lanes[string]{}
-
-// Len returns the number of lanes.
-func (l lanes[K]) Len() int { return len(l) }
-
-// Less compares two lanes.
-func (l lanes[K]) Less(i, j int) bool { return l[i].isBefore(l[j]) }
-
-// Swap swaps two lanes.
-func (l lanes[K]) Swap(i, j int) {
-	l[i], l[j] = l[j], l[i]
-	l[i].position, l[j].position = i, j
-}
-
-// Push adds a lane at the end.
-func (l *lanes[K]) Push(added any) {
-	last := added.(*lane[K])
-	last.position = len(*l)
-	*l = append(*l, last)
-}
-
-// Pop removes the lane at the end.
-func (l *lanes[K]) Pop() any {
-	end := len(*l) - 1
-	last := (*l)[end]
-	last.position = -1
-	(*l)[end] = nil
-	*l = (*l)[:end]
-	return last
 }
