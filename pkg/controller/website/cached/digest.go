@@ -28,12 +28,6 @@ import (
 // sum is a SHA-256, cut to half of its length, which is enough to be unique.
 type sum [sha256.Size / 2]byte
 
-// sumOf returns the sum of bytes.
-func sumOf(data []byte) sum {
-	whole := sha256.Sum256(data)
-	return sum(whole[:sha256.Size/2])
-}
-
 // Digest shows whether two apply configurations of a child differ, apart from the generation of the
 // Website. The caches hold the digest of the applied fields: the fields themselves, and the managed
 // fields that name them, take more memory than the rest of a child, and more time to extract than a
@@ -126,10 +120,12 @@ func hash(value any) (sum, error) {
 	if err != nil {
 		return sum{}, fmt.Errorf("encoding an apply configuration: %w", err)
 	}
-	return sumOf(data), nil
+	whole := sha256.Sum256(data)
+	return sum(whole[:len(sum{})]), nil
 }
 
-// hashData is hash for the data of a ConfigMap, which may be large and have many quotes.
+// hashData is hash for strings by name, such as the data of a ConfigMap, which may be large and have
+// many quotes.
 func hashData(data map[string]string) sum {
 	whole := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -2,13 +2,9 @@ package cached
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"time"
 
 	"golang.org/x/sync/singleflight"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,38 +83,22 @@ func extractionKey(child metav1.Object) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the owners of a child: %w", err)
 	}
-	annotations := maps.Clone(child.GetAnnotations())
-	delete(annotations, revisionAnnotation)
-	key := parts(nil).add(string(child.GetUID())).add(version).addMap(child.GetLabels()).addMap(annotations).
-		add(string(owners))
-	for _, entry := range child.GetManagedFields() {
+	key := map[string]string{"UID": string(child.GetUID()), "version": version, "owners": string(owners)}
+	for name, value := range child.GetLabels() {
+		key["label "+name] = value
+	}
+	for name, value := range child.GetAnnotations() {
+		if name != revisionAnnotation {
+			key["annotation "+name] = value
+		}
+	}
+	for i, entry := range child.GetManagedFields() {
 		if entry.FieldsV1 == nil || hasSpec && !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue
 		}
-		written := ""
-		if entry.Time != nil {
-			written = entry.Time.UTC().Format(time.RFC3339Nano)
-		}
-		for _, part := range []string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource, written,
-			entry.FieldsV1.GetRawString()} {
-			key = key.add(part)
-		}
+		key[fmt.Sprintf("fields %d %q %s %q %q %v", i, entry.Manager, entry.Operation, entry.APIVersion, entry.Subresource,
+			entry.Time)] = entry.FieldsV1.GetRawString()
 	}
-	whole := sumOf(key)
+	whole := hashData(key)
 	return string(whole[:]), nil
-}
-
-// parts are strings, each preceded by its length.
-type parts []byte
-
-func (p parts) add(part string) parts {
-	return append(binary.AppendUvarint(p, uint64(len(part))), part...)
-}
-
-func (p parts) addMap(m map[string]string) parts {
-	p = binary.AppendUvarint(p, uint64(len(m)))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		p = p.add(key).add(m[key])
-	}
-	return p
 }
