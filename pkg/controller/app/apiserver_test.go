@@ -187,7 +187,7 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 
 // newOptions serves the API over HTTP/2, as API servers do, and returns controller flags for it. By
 // default the controller does not probe pods and opens no port; tweaks change that.
-func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) options.CompletedOptions {
+func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) *options.Options {
 	t.Helper()
 	s.leases.changed = func(string) {}
 	server := httptest.NewUnstartedServer(s)
@@ -227,7 +227,7 @@ func start(t *testing.T, ctx context.Context, run func(context.Context) error) (
 }
 
 // startInstrumented starts a controller without tracing.
-func startInstrumented(t *testing.T, o options.CompletedOptions, instruments Instruments) (stop func()) {
+func startInstrumented(t *testing.T, o *options.Options, instruments Instruments) (stop func()) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
 	return start(t, ctx, func(ctx context.Context) error { return RunInstrumented(ctx, o, instruments) })

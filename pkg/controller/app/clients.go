@@ -40,7 +40,7 @@ type clients struct {
 	gateway, watchGateway gatewayclient.Interface
 }
 
-func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*clients, error) {
+func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error) {
 	config, err := clientConfig(o)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 }
 
 // routing returns the configuration of the router.
-func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *routes.Config {
+func (c *clients) routing(o *options.Options, instruments Instruments) *routes.Config {
 	gateway := o.GatewayName()
 	config := &routes.Config{
 		Watch: routes.WatchConfig{
@@ -98,7 +98,7 @@ func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *
 }
 
 // pods returns a client for the pods, or nil when commit observation is disabled.
-func (c *clients) pods(o options.CompletedOptions) (podprobe.Client, error) {
+func (c *clients) pods(o *options.Options) (podprobe.Client, error) {
 	mode := podprobe.Mode(o.CommitObservation)
 	if mode == podprobe.None {
 		return nil, nil
@@ -106,17 +106,10 @@ func (c *clients) pods(o options.CompletedOptions) (podprobe.Client, error) {
 	return podprobe.NewClient(mode, separate(c.config))
 }
 
-func clientConfig(o options.CompletedOptions) (*rest.Config, error) {
-	var config *rest.Config
-	var err error
-	if o.Kubeconfig == "" {
-		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("reading the configuration of the pod; outside a cluster give --kubeconfig: %w", err)
-		}
-	} else {
-		if config, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig); err != nil {
-			return nil, fmt.Errorf("reading --kubeconfig %q: %w", o.Kubeconfig, err)
-		}
+func clientConfig(o *options.Options) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration of the client; outside a cluster give --kubeconfig: %w", err)
 	}
 	config.UserAgent = options.Name + "/" + version.GitVersion()
 	config.QPS = o.KubeAPIQPS

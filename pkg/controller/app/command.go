@@ -37,14 +37,13 @@ restored; see its --help.`,
 			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
 				return err
 			}
-			completed := o.Complete()
-			if err := completed.Validate(); err != nil {
+			if err := o.Complete().Validate(); err != nil {
 				return err
 			}
 			logger := klog.FromContext(cmd.Context())
 			logger.Info("Starting", "command", options.Name, "version", version.String())
 			cliflag.PrintFlags(cmd.Flags())
-			return Run(cmd.Context(), completed)
+			return Run(cmd.Context(), o)
 		},
 	}
 

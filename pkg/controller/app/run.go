@@ -63,7 +63,7 @@ type Instruments struct {
 }
 
 // Run runs the controller until ctx ends. It returns nil when all work in flight has finished.
-func Run(ctx context.Context, o options.CompletedOptions) error {
+func Run(ctx context.Context, o *options.Options) error {
 	provider, err := o.TracerProvider(ctx)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o options.CompletedOptions) error {
 }
 
 // RunInstrumented is Run with instruments in the place of tracing.
-func RunInstrumented(ctx context.Context, o options.CompletedOptions, instruments Instruments) error {
+func RunInstrumented(ctx context.Context, o *options.Options, instruments Instruments) error {
 	clients, err := newClients(o, instruments.WrapTransport)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func waitForAPI(ctx context.Context, client discovery.ServerResourcesInterface) 
 
 // lead runs a function while this process holds the Lease. At the end of ctx the function drains
 // first, and only then the Lease is released: two replicas must not reconcile at the same time.
-func lead(ctx context.Context, o options.CompletedOptions, clients *clients, health *leaderelection.HealthzAdaptor,
+func lead(ctx context.Context, o *options.Options, clients *clients, health *leaderelection.HealthzAdaptor,
 	run func(ctx context.Context, drain <-chan struct{}) error) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -268,7 +268,7 @@ func drainable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 }
 
 // resyncPeriod spreads the resyncs of many replicas and installations.
-func resyncPeriod(o options.CompletedOptions) time.Duration {
+func resyncPeriod(o *options.Options) time.Duration {
 	return wait.Jitter(o.MinResyncPeriod.Duration, 1)
 }
 

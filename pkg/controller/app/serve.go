@@ -27,7 +27,7 @@ type server struct {
 // serve opens the secure port, or does nothing when --secure-port is 0.
 // Liveness is whether this process should keep running, readiness whether its
 // informers have synced.
-func serve(o options.CompletedOptions, live, ready []healthz.HealthChecker) (*server, error) {
+func serve(o *options.Options, live, ready []healthz.HealthChecker) (*server, error) {
 	if err := o.DefaultCertificate(); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@
 package options
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,6 +154,25 @@ func NewOptions() (*Options, error) {
 	return o, nil
 }
 
+// Complete fills in the defaults that depend on other options, and returns the options.
+func (o *Options) Complete() *Options {
+	// A controller outside the cluster needs only one kubeconfig.
+	for _, file := range []*string{&o.Authentication.RemoteKubeConfigFile, &o.Authorization.RemoteKubeConfigFile} {
+		*file = cmp.Or(*file, o.Kubeconfig)
+	}
+	return o
+}
+
+// DefaultCertificate generates a self-signed certificate in memory, unless the flags name one.
+func (o *Options) DefaultCertificate() error {
+	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil,
+		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
+		return fmt.Errorf("generating a self-signed certificate; use --tls-cert-file and --tls-private-key-file instead: %w",
+			err)
+	}
+	return nil
+}
+
 // Flags returns the flags in the sections that --help shows.
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
@@ -234,7 +255,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.SecureServing.AddFlags(sets.FlagSet("secure serving"))
 	o.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Authorization.AddFlags(sets.FlagSet("authorization"))
-	o.addTracingFlags(sets.FlagSet("tracing"))
+	o.Tracing.AddFlags(sets.FlagSet("tracing"))
 	logsapi.AddFlags(o.Logs, sets.FlagSet("logs"))
 
 	o.FeatureGate.AddFlag(sets.FlagSet("feature gates"))

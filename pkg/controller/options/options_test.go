@@ -10,7 +10,7 @@ import (
 )
 
 // parse applies a command line to the defaults.
-func parse(t *testing.T, args ...string) CompletedOptions {
+func parse(t *testing.T, args ...string) *Options {
 	t.Helper()
 	o, err := NewOptions()
 	if err != nil {
@@ -61,24 +61,6 @@ func TestOneKubeconfigIsEnough(t *testing.T) {
 	o = parse(t, "--kubeconfig=a", "--authentication-kubeconfig=b", "--authorization-kubeconfig=c")
 	if o.Authentication.RemoteKubeConfigFile != "b" || o.Authorization.RemoteKubeConfigFile != "c" {
 		t.Error("an explicit kubeconfig was replaced")
-	}
-}
-
-// TestCompleteLeavesTheOptions: the original options are bound to flags, so Complete must not change
-// them.
-func TestCompleteLeavesTheOptions(t *testing.T) {
-	o, err := NewOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Kubeconfig = "a"
-	completed := o.Complete()
-	if err := completed.DefaultCertificate(); err != nil {
-		t.Fatal(err)
-	}
-	if o.Authentication.RemoteKubeConfigFile != "" || o.Authorization.RemoteKubeConfigFile != "" ||
-		o.SecureServing.ServerCert.GeneratedCert != nil {
-		t.Errorf("completing changed the options: %+v", o)
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 const maxPreviewDomain = 100
 
 // GatewayName returns the Gateway of --default-gateway, or the zero value.
-func (o CompletedOptions) GatewayName() cache.ObjectName {
+func (o *Options) GatewayName() cache.ObjectName {
 	namespace, name, _ := strings.Cut(o.DefaultGateway, "/")
 	return cache.NewObjectName(namespace, name)
 }
 
-func (o CompletedOptions) validateRouting() error {
+func (o *Options) validateRouting() error {
 	var errs []error
 	if gateway := o.GatewayName(); o.DefaultGateway != "" {
 		problems := append(validation.ValidateNamespaceName(gateway.Namespace, false),

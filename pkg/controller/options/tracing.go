@@ -5,19 +5,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel/sdk/resource"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/component-base/tracing"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 )
-
-func (o *Options) addTracingFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Tracing.ConfigFile, "tracing-config-file", o.Tracing.ConfigFile,
-		"File with apiserver tracing configuration (TracingConfiguration of apiserver.config.k8s.io/v1). If empty, tracing "+
-			"is disabled.")
-}
 
 // tracingConfiguration reads the file of --tracing-config-file. It returns nil
 // without that flag.
@@ -33,13 +26,6 @@ func (o *Options) tracingConfiguration() (*tracingapi.TracingConfiguration, erro
 		return nil, fmt.Errorf("--tracing-config-file %q: %w", o.Tracing.ConfigFile, errs.ToAggregate())
 	}
 	return config, nil
-}
-
-func (o *Options) validateTracing() []error {
-	if _, err := o.tracingConfiguration(); err != nil {
-		return []error{err}
-	}
-	return nil
 }
 
 // TracerProvider returns the provider that --tracing-config-file configures. Without that flag it

@@ -28,7 +28,7 @@ const (
 )
 
 // Validate returns every mistake in the flags at once.
-func (o CompletedOptions) Validate() error {
+func (o *Options) Validate() error {
 	var errs []error
 	if o.ConcurrentSyncs < 1 || o.ConcurrentSyncs > maxWorkers {
 		errs = append(errs, fmt.Errorf("--concurrent-website-syncs is %d: it must be between 1 and %d",
@@ -99,7 +99,8 @@ func (o CompletedOptions) Validate() error {
 	errs = append(errs, o.SecureServing.Validate()...)
 	errs = append(errs, o.Authentication.Validate()...)
 	errs = append(errs, o.Authorization.Validate()...)
-	errs = append(errs, o.validateTracing()...)
+	_, err := o.tracingConfiguration()
+	errs = append(errs, err)
 	return utilerrors.NewAggregate(errs)
 }
 
