@@ -92,26 +92,24 @@ var sharedPorts = lru.New(100)
 // portsOf returns one container with the names of the ports of several, which are targets of
 // Services. Most pods share the result: objects in the caches are not changed.
 func portsOf(containers []corev1.Container) []corev1.Container {
-	var ports []corev1.ContainerPort
-	var key strings.Builder
+	var names []string
 	for _, container := range containers {
 		for _, port := range FirstOf(container.Ports) {
-			ports = append(ports, corev1.ContainerPort{Name: port.Name})
+			names = append(names, port.Name)
 		}
 	}
-	ports = FirstOf(ports)
-	for _, port := range ports {
-		key.WriteString(port.Name + ",")
-	}
-	if len(ports) == 0 {
+	if len(names) == 0 {
 		return nil
 	}
-	if cached, known := sharedPorts.Get(key.String()); known {
-		if shared, ok := cached.([]corev1.Container); ok {
-			return shared
-		}
+	names = FirstOf(names)
+	key := strings.Join(names, ",")
+	if shared, known := sharedPorts.Get(key); known {
+		return shared.([]corev1.Container)
 	}
-	container := []corev1.Container{{Ports: ports}}
-	sharedPorts.Add(key.String(), container)
+	container := make([]corev1.Container, 1)
+	for _, name := range names {
+		container[0].Ports = append(container[0].Ports, corev1.ContainerPort{Name: name})
+	}
+	sharedPorts.Add(key, container)
 	return container
 }

@@ -120,7 +120,7 @@ func (r *Previews) deleteOthers(ctx context.Context, in *branchState, selected *
 		if wanted[preview.Name] || branch == "" && (in.Listed == nil || in.Listed.More) {
 			continue
 		}
-		p = cmp.Or(p, r.delete(ctx, in.Website, preview, why(in, branch)))
+		p = cmp.Or(p, r.delete(ctx, in.Website, preview, cmp.Or(selected.Reasons[branch], "its branch is gone")))
 	}
 	return p
 }

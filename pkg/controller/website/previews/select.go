@@ -4,11 +4,13 @@ package previews
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
@@ -51,27 +53,33 @@ type selection struct {
 	Next time.Duration
 	// TooOld maps the branches with a preview that are too old to the time since when.
 	TooOld map[string]time.Time
+	// Reasons maps the other known branches to the reason, for an event, why they are not selected.
+	Reasons map[string]string
 }
 
 // newSelection selects the branches. Branches of unknown state are kept, and do not get too old. A
 // selected branch stays selected.
 func newSelection(in *branchState) *selection {
-	s := &selection{TooOld: map[string]time.Time{}}
+	s := &selection{TooOld: map[string]time.Time{}, Reasons: map[string]string{}}
 	own := ownBranch(in)
 	var kept, added, old []v1beta1.WebsitePreviewStatus
 	for _, branch := range in.candidates() {
 		presence, commit := in.find(branch)
-		if branch == own || presence == gone || !branches.Match(in.Website.Spec.Previews.Branches, branch) {
-			continue
-		}
 		entry, isHeld := in.observed(branch, commit), slices.Contains(in.Held, branch)
 		left, ages := in.left(&entry)
 		isTooOld := presence == listed && ages && left <= 0
 		switch {
+		case presence == gone:
+			s.Reasons[branch] = "its branch is gone"
+		case branch == own:
+			s.Reasons[branch] = fmt.Sprintf("the Website itself publishes branch %q", branch)
+		case !branches.Match(in.Website.Spec.Previews.Branches, branch):
+			s.Reasons[branch] = fmt.Sprintf("branch %q does not match spec.previews.branches", branch)
 		case isTooOld && !(isHeld && s.awaits(in, branch)), presence == unknown && !isHeld:
+			s.Reasons[branch] = fmt.Sprintf("branch %q has had no commit for %d seconds", branch,
+				ptr.Deref(in.Website.Spec.Previews.TTLSeconds, 0))
 			entry.WebsiteName = ""
 			old = append(old, entry)
-			continue
 		case isHeld:
 			kept = append(kept, entry)
 		default:
@@ -83,6 +91,7 @@ func newSelection(in *branchState) *selection {
 		entry.WebsiteName = branches.PreviewName(in.Website.Name, entry.Branch)
 		if len(s.Branches) >= int(in.Website.Spec.Previews.MaxCount) || names[entry.WebsiteName] {
 			s.Omitted++
+			s.Reasons[entry.Branch] = fmt.Sprintf("spec.previews.maxCount is %d", in.Website.Spec.Previews.MaxCount)
 			continue
 		}
 		names[entry.WebsiteName] = true

@@ -159,7 +159,7 @@ func TestNewSelection(t *testing.T) {
 			}
 			in.Held, in.Website.Status.Previews, in.TooOld = s.Branches, s.Reported, s.TooOld
 			again := newSelection(in)
-			again.TooOld = s.TooOld
+			again.TooOld, again.Reasons = s.TooOld, s.Reasons
 			if !reflect.DeepEqual(again, s) {
 				t.Errorf("selected again: %+v, want %+v", again, s)
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
 // routedChildren are the children of a Website that route its hosts.
@@ -28,26 +29,16 @@ func (c routedChildren) Hosts() []string {
 // Accept reports whether the controller of a Gateway or an Ingress has accepted all children that
 // route a host.
 func (c routedChildren) Accept(host string) bool {
-	routed := false
+	var found []*status.Obstacle
 	for _, route := range c.HTTPRoutes {
-		if !slices.Contains(route.Hosts, host) {
-			continue
+		if slices.Contains(route.Hosts, host) {
+			found = append(found, routeObstacles([]*cached.HTTPRoute{route})...)
 		}
-		for _, found := range routeObstacles([]*cached.HTTPRoute{route}) {
-			if found != nil {
-				return false
-			}
-		}
-		routed = true
 	}
 	for _, ingress := range c.Ingresses {
-		if !slices.Contains(ingress.Hosts, host) {
-			continue
+		if slices.Contains(ingress.Hosts, host) {
+			found = append(found, ingressObstacle(ingress))
 		}
-		if ingressObstacle(ingress) != nil {
-			return false
-		}
-		routed = true
 	}
-	return routed
+	return len(found) > 0 && !slices.ContainsFunc(found, func(o *status.Obstacle) bool { return o != nil })
 }

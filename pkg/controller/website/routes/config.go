@@ -2,7 +2,6 @@ package routes
 
 import (
 	"context"
-	"net"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,10 +24,6 @@ type Config struct {
 	Gateway gatewayclient.Interface
 	// Defaults are for Websites that name neither a Gateway nor an Ingress class.
 	Defaults Defaults
-	// Resolver and Dial are for the requests to hosts. Default: the resolver and the dialer of the
-	// process.
-	Resolver routeprobe.Resolver
-	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // WatchConfig configures the watches of routes and Gateways.
@@ -88,13 +83,9 @@ func New(config Config, of Controller) *Routes {
 		config.Watch.Clock = of.Clock
 	}
 	r := &Routes{
-		prober: routeprobe.New(routeprobe.Config{
-			Changed: func(key cache.ObjectName) { of.Queue.Enqueue(key) },
-			Clock:   of.Clock, Resolver: config.Resolver, Dial: config.Dial,
-		}),
+		prober:   routeprobe.New(routeprobe.Config{Changed: of.Queue.Enqueue, Clock: of.Clock}),
 		defaults: config.Defaults, websites: of.Websites, children: of.Children, events: of.Events, queue: of.Queue,
-		clock:        of.Clock,
-		enqueueOwner: of.EnqueueOwner,
+		clock: of.Clock, enqueueOwner: of.EnqueueOwner,
 	}
 	r.router = newRouter(config.Watch, of.ChildHandler, r.gatewayHandler(), r.enqueueRouted)
 	return r

@@ -2,7 +2,6 @@ package takeover
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -57,6 +57,9 @@ func (t *Takeover) Prepare(ctx context.Context, input *status.Input) *problem.Pr
 	return nil
 }
 
+// podSpec is the path of the pod template without its metadata.
+var podSpec = fieldpath.MakePathOrDie("spec", "template", "spec")
+
 // templateManagers returns the other clients that manage fields of the pod template of a Deployment
 // by updates, and the time of their last write.
 func templateManagers(deployment *appsv1.Deployment) (managers sets.Set[string], last time.Time) {
@@ -65,15 +68,14 @@ func templateManagers(deployment *appsv1.Deployment) (managers sets.Set[string],
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
 		}
-		var fields struct {
-			Spec struct {
-				Template struct {
-					Spec json.RawMessage `json:"f:spec"`
-				} `json:"f:template"`
-			} `json:"f:spec"`
+		fields := &fieldpath.Set{}
+		if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			continue
 		}
-		if err := json.Unmarshal([]byte(entry.FieldsV1.GetRawString()), &fields); err != nil ||
-			fields.Spec.Template.Spec == nil {
+		for _, element := range podSpec {
+			fields = fields.WithPrefix(element)
+		}
+		if fields.Empty() {
 			continue
 		}
 		managers.Insert(entry.Manager)

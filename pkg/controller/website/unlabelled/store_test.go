@@ -83,7 +83,7 @@ func TestOf(t *testing.T) {
 	elsewhere := newObject("elsewhere", "Website")
 	elsewhere.Namespace = "other"
 	list := []any{newObject("b", "Website"), newObject("a", "Website"), newObject("c", "Shop"), elsewhere}
-	if err := w.kinds[0].store.Replace(list, "1"); err != nil {
+	if err := w.stores[deployments].Replace(list, "1"); err != nil {
 		t.Fatal(err)
 	}
 	website := func(uid string) metav1.Object {

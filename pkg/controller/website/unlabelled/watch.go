@@ -25,38 +25,27 @@ const selector = resources.LabelManagedBy + "!=" + resources.ManagedBy
 type Watch struct {
 	client    metadata.Interface
 	namespace string
-	kinds     []*kind
-}
-
-// kind is the watch of one resource.
-type kind struct {
-	resource schema.GroupVersionResource
-	store    *watched.Store
+	stores    map[schema.GroupVersionResource]*watched.Store
 }
 
 // New returns a watch of the objects in a namespace, or in all
 // (metav1.NamespaceAll).
 func New(client metadata.Interface, namespace string) *Watch {
-	return &Watch{client: client, namespace: namespace}
+	return &Watch{client: client, namespace: namespace, stores: map[schema.GroupVersionResource]*watched.Store{}}
 }
 
 // Add calls a handler with the metadata of the children of one resource. For other objects, the
 // handler gets only deletions.
 func (w *Watch) Add(resource schema.GroupVersionResource, handler cache.ResourceEventHandler) {
-	w.kinds = append(w.kinds, &kind{resource: resource, store: newStore(handler)})
+	w.stores[resource] = newStore(handler)
 }
 
-// Of returns the names of the children of a Website of one resource, sorted.
+// Of returns the names of the children of a Website of one added resource, sorted.
 func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) []string {
 	var names []string
-	for _, kind := range w.kinds {
-		if kind.resource != resource {
-			continue
-		}
-		key := cached.OwnerKey(website.GetNamespace(), website.GetUID())
-		for _, child := range cached.Indexed[*metav1.PartialObjectMetadata](kind.store, cached.ByOwner, key) {
-			names = append(names, child.Name)
-		}
+	key := cached.OwnerKey(website.GetNamespace(), website.GetUID())
+	for _, child := range cached.Indexed[*metav1.PartialObjectMetadata](w.stores[resource], cached.ByOwner, key) {
+		names = append(names, child.Name)
 	}
 	slices.Sort(names)
 	return names
@@ -64,8 +53,8 @@ func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) 
 
 // HasSynced reports whether the children that existed at the start are known.
 func (w *Watch) HasSynced() bool {
-	for _, kind := range w.kinds {
-		if !kind.store.HasSynced() {
+	for _, store := range w.stores {
+		if !store.HasSynced() {
 			return false
 		}
 	}
@@ -76,11 +65,11 @@ func (w *Watch) HasSynced() bool {
 func (w *Watch) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, kind := range w.kinds {
-		objects := w.client.Resource(kind.resource).Namespace(w.namespace)
+	for resource, store := range w.stores {
+		objects := w.client.Resource(resource).Namespace(w.namespace)
 		source := watched.Source(objects, selector, watched.Once)
 		reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, w.client),
-			&metav1.PartialObjectMetadata{}, kind.store, cache.ReflectorOptions{Name: "unlabelled " + kind.resource.Resource})
+			&metav1.PartialObjectMetadata{}, store, cache.ReflectorOptions{Name: "unlabelled " + resource.Resource})
 		running.Go(func() { reflector.RunWithContext(ctx) })
 	}
 }
