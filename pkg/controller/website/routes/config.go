@@ -37,7 +37,8 @@ type WatchConfig struct {
 	GatewayNamespaces []string
 	// Clock is for DiscoveryPeriod. Default: the clock of the controller.
 	Clock clock.Clock
-	// DiscoveryPeriod is the interval of requests for a kind that the cluster does not serve. Default: 30 seconds; tests use a shorter one.
+	// DiscoveryPeriod is the interval of requests for a kind that the cluster does not serve. Default:
+	// 30 seconds; tests use a shorter one.
 	DiscoveryPeriod time.Duration
 }
 
