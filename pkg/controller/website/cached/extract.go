@@ -28,8 +28,8 @@ func fieldsOf[S any, T interface {
 		if entry == nil || entry.FieldsV1 == nil {
 			return applied, nil
 		}
-		set := &fieldpath.Set{}
-		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+		sets, err := fieldSets(entry.FieldsV1)
+		if err != nil {
 			return applied, fmt.Errorf("reading managed fields: %w", err)
 		}
 		// The managed fields are most of a child, and not among the applied fields.
@@ -40,7 +40,7 @@ func fieldsOf[S any, T interface {
 			return applied, fmt.Errorf("converting what has managed fields: %w", err)
 		}
 		kind, apiVersion := *applied.GetKind(), *applied.GetAPIVersion()
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(members(object, set), applied); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sets.members(object), applied); err != nil {
 			return applied, fmt.Errorf("converting what was applied: %w", err)
 		}
 		return applied.WithKind(kind).WithAPIVersion(apiVersion).WithName(child.GetName()).
