@@ -21,7 +21,7 @@ func (s *state) advanceJob(now time.Time) []action {
 	case s.job.pinned && s.job.ref != missing, isDue && s.job.kind != jobNone && s.job.ref != missing:
 		s.job.canceled = true
 		return []action{cancelJob{}}
-	case s.job.kind != jobNone && !s.compactsNow() || s.publishing:
+	case s.job.kind != jobNone && !s.givesWay() || s.publishing:
 		return nil
 	case isDue:
 		s.job = job{kind: jobFetch, ref: missing, pinned: true}
@@ -29,8 +29,8 @@ func (s *state) advanceJob(now time.Time) []action {
 	}
 	due, limit := s.fetchDue()
 	switch isFetchDue := !due.IsZero() && !now.Before(due); {
-	case isFetchDue && s.compactsNow():
-		s.job.canceled = true
+	case isFetchDue && s.givesWay():
+		s.job.canceled, s.gaveWay = true, true
 		return []action{cancelJob{}}
 	case !isFetchDue:
 		return s.advanceCompaction()
@@ -44,20 +44,27 @@ func (s *state) advanceJob(now time.Time) []action {
 
 // advanceCompaction has git remove objects once nothing else is to be done.
 func (s *state) advanceCompaction() []action {
-	if !s.compacts || s.isUnpublished() || s.compactsNow() {
+	if !s.compacts || s.isUnpublished() || s.job.kind != jobNone {
 		return nil
 	}
 	s.compacts, s.job = false, job{kind: jobCompact}
 	return []action{compact{}}
 }
 
-// compactsNow reports whether git removes objects, which it does later if there is something to fetch.
-func (s *state) compactsNow() bool { return s.job.kind == jobCompact && !s.job.canceled }
+// givesWay reports whether git removes objects, and does that later for a requested fetch. It does so once: it would
+// never end if each fetch interrupted it.
+func (s *state) givesWay() bool {
+	isRequested := s.syncing.id != "" && !s.syncing.begun || s.expected != ""
+	return s.job.kind == jobCompact && !s.job.canceled && !s.gaveWay && isRequested
+}
 
 // endJob returns the job that has ended. A sync whose fetch was canceled needs another one.
 func (s *state) endJob() job {
 	ended := s.job
-	s.job, s.compacts = job{}, s.compacts || ended.canceled && ended.kind == jobCompact
+	s.job = job{}
+	if ended.kind == jobCompact {
+		s.compacts, s.gaveWay = s.compacts || ended.canceled, s.gaveWay && ended.canceled
+	}
 	if ended.canceled && !s.syncing.ended {
 		s.syncing.begun = false
 	}

@@ -184,25 +184,53 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// TestCompaction gives way to each fetch, and is made up for later.
+// TestCompaction gives way to a requested fetch once, and is made up for later.
 func TestCompaction(t *testing.T) {
-	for name, request := range map[string]func(*world){
-		"a sync":            func(w *world) { w.take(syncRequested("1")) },
-		"another replica":   func(w *world) { w.take(commitExpected(commit("b"))) },
-		"a pin":             func(w *world) { w.pin(commit("b")) },
-		"a fetch by itself": func(w *world) { w.nextFetch = w.now; w.take(timePassed{}) },
-	} {
+	compacting := func() *world {
 		w := newWorld(t, func(w *world) { w.compaction = 30 * time.Second })
 		w.run(time.Second)
 		if w.state.job.kind != jobCompact {
-			t.Fatalf("%s: nothing is compacted: %s", name, w)
+			t.Fatalf("nothing is compacted: %s", w)
 		}
+		return w
+	}
+	for name, request := range map[string]func(*world){
+		"a sync":          func(w *world) { w.take(syncRequested("1")) },
+		"another replica": func(w *world) { w.take(commitExpected(commit("b"))) },
+		"a pin":           func(w *world) { w.pin(commit("b")) },
+		"a sync while a fetch is due": func(w *world) {
+			w.nextFetch = w.now
+			w.take(syncRequested("1"))
+		},
+	} {
+		w := compacting()
 		w.push("b")
 		request(w)
 		w.run(6 * step)
 		w.serves(name, "b")
 		if w.run(50 * time.Second); w.compactions != 1 {
 			t.Errorf("%s: compacted %d times: %s", name, w.compactions, w)
+		}
+	}
+
+	for name, request := range map[string]func(*world){
+		"a fetch by itself": func(w *world) { w.nextFetch = w.now; w.take(timePassed{}) },
+		"the second sync": func(w *world) {
+			w.take(syncRequested("1"))
+			w.run(6 * step)
+			w.take(syncRequested("2"))
+		},
+	} {
+		w := compacting()
+		request(w)
+		w.push("b")
+		if w.run(20 * time.Second); w.compactions != 0 || w.state.job.kind != jobCompact {
+			t.Errorf("%s interrupts the removal of objects: %s", name, w)
+		}
+		w.run(20 * time.Second)
+		w.serves(name, "b")
+		if w.run(40 * time.Second); w.compactions == 0 {
+			t.Errorf("%s: nothing was compacted: %s", name, w)
 		}
 	}
 }

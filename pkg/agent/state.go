@@ -52,6 +52,8 @@ type state struct {
 	following failing
 	// compacts is true when git's directory may have objects that are not needed.
 	compacts bool
+	// gaveWay is true after a fetch has interrupted the removal of objects, until it is complete.
+	gaveWay bool
 
 	pin pinning
 
@@ -224,7 +226,7 @@ func (s *state) deadline() time.Time {
 	}
 	if !s.publishing {
 		due, _ := s.fetchDue()
-		at(s.job.kind == jobNone || s.compactsNow(), due)
+		at(s.job.kind == jobNone || s.givesWay(), due)
 		at(!s.job.pinned && !s.job.canceled && s.missing() != "", s.pin.retry)
 		if s.publishAfter.After(s.holdUntil) {
 			at(s.isUnpublished(), s.publishAfter)
