@@ -184,9 +184,9 @@ func (c *Cluster) crashed() error {
 }
 
 // await waits until done returns nil. It fails at once if a component crashes, and
-// after timeout with the last error of done.
-func (c *Cluster) await(ctx context.Context, what string, timeout time.Duration,
-	done func(context.Context) error) error {
+// after DefaultReadyTimeout with the last error of done.
+func (c *Cluster) await(ctx context.Context, what string, done func(context.Context) error) error {
+	const timeout = DefaultReadyTimeout
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		if err := c.crashed(); err != nil {

@@ -62,7 +62,7 @@ func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
 		return "", step.failed(fmt.Errorf("creating the example Website: %w", err))
 	}
 	step.set("waiting for its replicas")
-	if _, err := c.kubectl(ctx, "", "wait", "website/"+name, "--for=condition=Available", exampleTimeout); err != nil {
+	if err := c.kubectlWait(ctx, "wait", "website/"+name, "--for=condition=Available", exampleTimeout); err != nil {
 		return "", step.failed(err)
 	}
 	step.done("%s, it is available", how)
@@ -154,7 +154,7 @@ func (c *Cluster) openExample(ctx context.Context, existed bool) (string, error)
 	}
 	// kube-proxy or the Gateway may receive the readiness of the pod later than this package.
 	client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
-	err = c.await(ctx, url+" to be served", DefaultReadyTimeout, func(ctx context.Context) error {
+	err = c.await(ctx, url+" to be served", func(ctx context.Context) error {
 		err := get(ctx, client, url)
 		if answer := (*statusError)(nil); existed && errors.As(err, &answer) {
 			return nil

@@ -67,14 +67,14 @@ func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, regi
 	}
 	for _, w := range workloads {
 		step.set("waiting for the pods of %s", w.name)
-		if _, err := c.kubectl(ctx, "", "rollout", "status", "--namespace="+websiteNamespace, rolloutTimeout,
+		if err := c.kubectlWait(ctx, "rollout", "status", "--namespace="+websiteNamespace, rolloutTimeout,
 			w.kind+"/"+w.name); err != nil {
 			pods, _ := c.kubectl(ctx, "", "get", "pods", "--namespace="+websiteNamespace)
 			return step.failed(fmt.Errorf("%w\n%s", err, pods))
 		}
 	}
 	step.set("waiting until the API is available")
-	err = c.await(ctx, "the website API to be available", DefaultReadyTimeout, func(ctx context.Context) error {
+	err = c.await(ctx, "the website API to be available", func(ctx context.Context) error {
 		return apiServicesAvailable(ctx, registration, client.Discovery())
 	})
 	if err == nil {

@@ -8,7 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // KubectlOptions changes how Cluster.KubectlWith runs kubectl. The zero value
@@ -38,6 +41,25 @@ func (c *Cluster) kubectl(ctx context.Context, stdin string, args ...string) (st
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
 	}
 	return stdout, err
+}
+
+// kubectlWait is kubectl for a command that waits. It ends at once if a component crashes.
+func (c *Cluster) kubectlWait(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(context.Context) (bool, error) {
+			err := c.crashed()
+			if err != nil {
+				cancel(err)
+			}
+			return err != nil, nil
+		})
+	})
+	_, err := c.kubectl(ctx, "", args...)
+	return err
 }
 
 // KubectlWith is Kubectl with options.

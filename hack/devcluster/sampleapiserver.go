@@ -86,7 +86,7 @@ func (c *Cluster) registerSampleAPIServer(ctx context.Context, port int) error {
 		port); err != nil {
 		return err
 	}
-	return c.await(ctx, sampleGroup+" to be available", DefaultReadyTimeout, func(ctx context.Context) error {
+	return c.await(ctx, sampleGroup+" to be available", func(ctx context.Context) error {
 		return apiServiceAvailable(ctx, registration, sampleGroup, sampleVersion)
 	})
 }

@@ -183,7 +183,7 @@ func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface)
 			return step.failed(err)
 		}
 	}
-	err := c.await(ctx, "the cluster to take pods", DefaultReadyTimeout, func(ctx context.Context) error {
+	err := c.await(ctx, "the cluster to take pods", func(ctx context.Context) error {
 		if err := podsAdmitted(ctx, client); err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, reg
 			return step.failed(err)
 		}
 	}
-	err := c.await(ctx, "the website API to be available", DefaultReadyTimeout, func(ctx context.Context) error {
+	err := c.await(ctx, "the website API to be available", func(ctx context.Context) error {
 		return apiServicesAvailable(ctx, registration, client.Discovery())
 	})
 	if err != nil {
