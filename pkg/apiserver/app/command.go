@@ -55,7 +55,6 @@ Websites from a CustomResourceDefinition; see their --help.`,
 			if err := completed.Validate(); err != nil {
 				return err
 			}
-			limitGarbage()
 			return Run(cmd.Context(), completed)
 		},
 	}
