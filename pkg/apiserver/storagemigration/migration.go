@@ -63,8 +63,8 @@ func (c Counts) Total() int64 { return c.Rewritten + c.Current + c.Changed + c.F
 
 // Run rewrites every object and returns the counts. Objects created after its start
 // are current and are skipped. It returns an error, with the counts so far, if objects
-// could not be rewritten; it rewrites all others first. After an interruption it may run again: objects that are current
-// by then take no write.
+// could not be rewritten; it rewrites all others first. After an interruption it may run again:
+// objects that are current by then take no write.
 func (m *Migration) Run(ctx context.Context) (Counts, error) {
 	klog.FromContext(ctx).Info("Rewriting all stored objects", "resource", m.Resource.GroupResource())
 	var counts Counts

@@ -107,7 +107,8 @@ website_controller_websites{condition="Ready",reason="Serving",status="True"} 2
 website_controller_websites{condition="Synced",reason="Observing",status="Unknown"} 1
 `
 	collector := &websitesCollector{
-		websites: websitelisters.NewWebsiteLister(index), rollouts: rollouts, clock: testingclock.NewFakePassiveClock(testNow),
+		websites: websitelisters.NewWebsiteLister(index), rollouts: rollouts,
+		clock: testingclock.NewFakePassiveClock(testNow),
 	}
 	if err := testutil.CustomCollectAndCompare(collector, strings.NewReader(want), "website_controller_websites",
 		"website_controller_host_certificates", "website_controller_limited_rollouts"); err != nil {

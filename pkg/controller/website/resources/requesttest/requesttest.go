@@ -89,7 +89,8 @@ func NewRequest(ctx context.Context, url, row string) (*http.Request, error) {
 	return request, nil
 }
 
-// Check compares the response to a row, of a site that serves a commit, with the wanted one. It returns the differences.
+// Check compares the response to a row, of a site that serves a commit, with the wanted one. It returns the
+// differences.
 func Check(row, want, commit string, response *http.Response, body string) (differences []string) {
 	differ := func(format string, args ...any) {
 		differences = append(differences, row+": "+fmt.Sprintf(format, args...))
