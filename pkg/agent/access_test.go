@@ -11,8 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
-// TestAccessIsNews: what keeps visitors out is in the status, in one word, and is answered to
-// requests that wait.
+// TestAccessIsNews: the status has the reason that keeps visitors out, and waiting requests are answered with it.
 func TestAccessIsNews(t *testing.T) {
 	secret := t.TempDir()
 	a := newAgent(Config{

@@ -18,7 +18,7 @@ const (
 	maxEventCPU         = 0.8
 	maxSequentialMillis = 0.3
 	asMuch              = 1.0
-	// moreForAlpha is what v1alpha1 may take of what v1beta1 may.
+	// moreForAlpha is the factor of the goals of v1alpha1 to those of v1beta1.
 	moreForAlpha = 1.25
 )
 

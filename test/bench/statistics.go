@@ -34,7 +34,7 @@ type Measurement struct {
 	// CPUMillis is the CPU time of all serving processes for each operation.
 	CPUMillis          float64            `json:"cpuMillis"`
 	CPUMillisByProcess map[string]float64 `json:"cpuMillisByProcess"`
-	// ReceivedBytes and SentBytes are what the client saw on its connections, with TLS.
+	// ReceivedBytes and SentBytes are counted by the client on its connections, with TLS.
 	ReceivedBytes float64 `json:"receivedBytes"`
 	SentBytes     float64 `json:"sentBytes"`
 	BodyBytes     float64 `json:"bodyBytes"`

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// errorOutput keeps the end of what git prints, but for its trace of the headers of HTTP responses. Of that it keeps
-// whether the last one was a web page: git itself reports a missing reference then, or that something is not valid.
+// errorOutput keeps the end of git's output, without its trace of the headers of HTTP responses, and records whether
+// the last response was a web page: git itself reports a missing reference then, or that something is not valid.
 type errorOutput struct {
 	records
 	printed  tail
@@ -43,5 +43,5 @@ func (o *errorOutput) header(line string) {
 	}
 }
 
-// String returns the end of what was printed.
+// String returns the end of the output.
 func (o *errorOutput) String() string { return o.printed.String() + string(o.rest) }

@@ -57,8 +57,8 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestUnchangedFiles keep their inode and date during a push, also if git would not store them as they are checked out,
-// and those of submodules as well.
+// TestUnchangedFiles keep their inode and date during a push, in submodules too, also if git would not store them as
+// they are checked out.
 func TestUnchangedFiles(t *testing.T) {
 	t.Parallel()
 	site := newOrigin(t)

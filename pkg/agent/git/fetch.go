@@ -259,7 +259,7 @@ func (r *Repository) room() (int64, error) {
 			return 0, onDisk(err)
 		}
 		if room <= 0 {
-			// Whatever the commit has.
+			// A commit of any size is too large then.
 			return 0, failure(ReasonStorageFull, "")
 		}
 		root.begun, root.most = size, size+room

@@ -57,7 +57,8 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 	return nil
 }
 
-// needs adds what a tree needs of the repositories of its submodules. One can be a submodule at several commits.
+// needs adds the commits that a tree needs, by the repository of a submodule. One can be a submodule at several
+// commits.
 func (t *Tree) needs(needed map[*Repository][]string) {
 	for _, m := range t.modules {
 		needed[m.repository] = append(needed[m.repository], m.tree.Commit, m.tree.ID)
@@ -137,7 +138,7 @@ func (r *Repository) module(address string) (*Repository, error) {
 	return opened, nil
 }
 
-// keepModules keeps what is needed of the repositories of submodules, and removes the others.
+// keepModules keeps the needed commits of the repositories of submodules, and removes the others.
 func (r *Repository) keepModules(needed map[*Repository][]string) error {
 	maps.DeleteFunc(r.modules, func(_ string, m *Repository) bool { return needed[m] == nil })
 	entries, err := os.ReadDir(r.path(modulesDir))

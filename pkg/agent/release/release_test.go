@@ -145,7 +145,7 @@ func TestReleaseHasTheFiles(t *testing.T) {
 		s.Current() != commit {
 		t.Errorf("current is %q (%v), the commit %q", target, err, s.Current())
 	}
-	// The files of the release are those of the worktree: only its directories take space.
+	// A release shares its files with the worktree: only its directories take space.
 	if err := os.RemoveAll(r.dir); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ var ErrUnsigned = errors.New("the request is not signed")
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// signedText is what a signature signs. Its first line keeps it apart from texts that the key may sign for another
+// signedText returns the signed text. Its first line distinguishes it from texts that the key may sign for another
 // purpose.
 func signedText(pod, at string, parameters url.Values) []byte {
 	return fmt.Appendf(nil, "website-controller\n%s\n%s\n%s", pod, at, parameters.Encode())

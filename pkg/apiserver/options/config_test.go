@@ -9,13 +9,6 @@ import (
 	"testing"
 )
 
-// oldHost returns a kubeconfig file for a host cluster that serves only its
-// version, so that all optional parts are turned off.
-func oldHost(t *testing.T) string {
-	t.Helper()
-	return newHost(t, http.NotFoundHandler())
-}
-
 // newHost returns a kubeconfig file for a host cluster that serves its version,
 // and the rest by handler.
 func newHost(t testing.TB, handler http.Handler) string {

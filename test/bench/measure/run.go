@@ -19,8 +19,8 @@ type Run struct {
 	begin   time.Time
 }
 
-// Start starts a cluster, has do measure, stops the cluster, and notes in the head of the report what it has in common
-// with others. With an error, the report has the results until then, and none if Begin is zero.
+// Start starts a cluster, has do measure, stops the cluster, and completes the head of the report. With an error, the
+// report has the results until then, and none if Begin is zero.
 func Start(ctx context.Context, head *Head, options Options, cluster devcluster.Options,
 	do func(context.Context, *Run) error) (err error) {
 	r := &Run{Options: options, begin: time.Now()}
