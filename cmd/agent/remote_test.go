@@ -21,7 +21,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
-// files are the content of a commit by path. "@x" is a submodule at the commit x, by its hash.
+// files maps the paths in a commit to their content. The content "@HASH" stands for a submodule at the commit HASH.
 type files map[string]string
 
 // remote is a bare repository that is served over HTTP.
@@ -32,7 +32,7 @@ type remote struct {
 	git http.Handler
 
 	mu sync.Mutex
-	// user and password are required, if user is not empty.
+	// Clients must send user and password, unless user is empty.
 	user, password string
 	fault          fault
 	contacts       int
@@ -51,7 +51,7 @@ func newRemoteOf(t *testing.T, format string) *remote {
 	}
 	r := &remote{t: t, dir: filepath.Join(t.TempDir(), "site.git")}
 	r.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format="+format, r.dir)
-	// Compressing random bytes takes time, and saves nothing.
+	// Compression of random bytes takes time and saves no space.
 	for _, setting := range []string{"core.compression=0", "core.bigFileThreshold=10k", "uploadpack.allowFilter=true"} {
 		key, value, _ := strings.Cut(setting, "=")
 		r.run("config", key, value)
@@ -93,7 +93,8 @@ func (r *remote) runWith(stdin io.Reader, args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// push adds a page and other files to the branch. It returns the commit, whose subject is the page.
+// push commits a page and other files to the branch main, and deletes all earlier files. It returns the
+// commit, whose subject is the page.
 func (r *remote) push(page string, more ...files) (commit string) {
 	r.t.Helper()
 	return r.pushBelow("", page, more...)
@@ -173,21 +174,21 @@ func answersWith(code int, header, body string) fault {
 
 var notFound = answersWith(http.StatusNotFound, "Content-Type: text/plain", "Repository not found.\n")
 
-// silent sends no response until the client gives up.
+// silent sends no response and waits until the client closes the request.
 func silent(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// oldProtocol is a server with version 0 of the protocol only, in which it sends only commits with
-// a reference.
+// oldProtocol serves only version 0 of the git protocol, in which clients can fetch only commits that a
+// reference names.
 func oldProtocol(w http.ResponseWriter, r *http.Request, git http.Handler) {
 	r.Header.Del("Git-Protocol")
 	git.ServeHTTP(w, r)
 }
 
-// hold delays the responses that name the commits of branches until end is called. began is closed
-// with the first one.
+// hold delays the responses to ls-refs until end is called. It closes began when it delays the first
+// response.
 func (r *remote) hold() (began <-chan struct{}, end func()) {
 	held, over := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -217,8 +218,8 @@ func (r *remote) hold() (began <-chan struct{}, end func()) {
 // hosts counts the addresses of unusedAddress.
 var hosts atomic.Uint32
 
-// unusedAddress returns an address that refuses connections. Its host is used by this test only: at 127.0.0.1, a
-// connection of another program may take the port.
+// unusedAddress returns an address that refuses connections. It is not on 127.0.0.1, where another program could open
+// the port meanwhile, but on a loopback address that only this test uses.
 func unusedAddress() string {
 	pid, host := os.Getpid(), hosts.Add(1)
 	return fmt.Sprintf("127.%d.%d.%d:8083", 1+(pid>>8)%250, pid%256, 1+host%250)

@@ -21,7 +21,8 @@ import (
 // websiteGroup is the API group that website-apiserver serves.
 const websiteGroup = "mycontroller.nevermosby.io"
 
-// websiteVersions are the versions it serves. Clients prefer the higher priority.
+// websiteVersions are the versions of websiteGroup. Clients prefer the version with the highest
+// priority.
 var websiteVersions = []struct {
 	name     string
 	priority int32
@@ -30,16 +31,17 @@ var websiteVersions = []struct {
 	{"v1alpha1", 10},
 }
 
-// groupPriority decides which group a short name belongs to if several groups have
-// it. It is below the priorities of Kubernetes' own groups.
+// groupPriority is the groupPriorityMinimum of the APIServices: if several groups have a short
+// name, kubectl uses the group of the highest priority. Kubernetes' own groups have higher priorities.
 const groupPriority = 1000
 
-// applyService applies the Service of a server beside the cluster, well before the APIServices that
-// refer to it: kube-apiserver fetches their OpenAPI documents at once, and retries only
-// after a minute if its cache lacks the Service.
+// applyService applies the Service of a server that runs outside the cluster. Call it well before
+// the APIServices that refer to the Service are applied: kube-apiserver fetches their OpenAPI
+// documents at once, and retries only after a minute if its cache lacks the Service.
 func applyService(ctx context.Context, client kubernetes.Interface, server string, port int) error {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	// The aggregation layer connects to Services only. This one points out of the cluster.
+	// The aggregation layer connects only to Services. The external name of this Service points to
+	// the server outside the cluster.
 	service := corev1ac.Service(server, websiteNamespace).WithSpec(corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeExternalName).
 		WithExternalName("localhost").
@@ -50,7 +52,8 @@ func applyService(ctx context.Context, client kubernetes.Interface, server strin
 	return nil
 }
 
-// applyAPIService registers a server, with its CA, for a version of an API.
+// applyAPIService applies the APIService that registers a server, with its CA, for a version of an
+// API group.
 func applyAPIService(ctx context.Context, registration aggregator.Interface, server, group, version string,
 	priority int32, caBundle []byte, port int) error {
 	name := version + "." + group
@@ -69,7 +72,7 @@ func applyAPIService(ctx context.Context, registration aggregator.Interface, ser
 	return nil
 }
 
-// apiServiceAvailable returns an error until kube-apiserver proxies requests for a version of an API.
+// apiServiceAvailable returns an error until the APIService of a version is Available.
 func apiServiceAvailable(ctx context.Context, registration aggregator.Interface, group, version string) error {
 	name := version + "." + group
 	apiService, err := registration.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
@@ -88,7 +91,7 @@ func apiServiceAvailable(ctx context.Context, registration aggregator.Interface,
 	return nil
 }
 
-// apiServicesAvailable returns an error until clients can use the API.
+// apiServicesAvailable returns an error until clients can use all versions of the Website API.
 func apiServicesAvailable(ctx context.Context, registration aggregator.Interface,
 	client discovery.DiscoveryInterface) error {
 	for _, version := range websiteVersions {
@@ -96,9 +99,9 @@ func apiServicesAvailable(ctx context.Context, registration aggregator.Interface
 			return err
 		}
 	}
-	// Discovery is updated later, and kubectl relies on it.
+	// kube-apiserver updates discovery later than the condition, and kubectl relies on discovery.
 	groups, lists, err := client.ServerGroupsAndResources()
-	// Other APIs may be unavailable.
+	// Other API groups may be unavailable.
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("discovering the website API: %w", err)
 	}

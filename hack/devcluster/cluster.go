@@ -43,10 +43,10 @@ func (c *Cluster) Ports() Ports { return c.plan.settings.Ports }
 // Kubeconfig is the path of an administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.plan.layout.adminKubeconfig() }
 
-// KubectlPath is a kubectl of the same version as the cluster.
+// KubectlPath is the path of a kubectl of the same version as the cluster.
 func (c *Cluster) KubectlPath() string { return c.plan.programs[kubectl] }
 
-// EtcdPath is an etcd of the version of the cluster.
+// EtcdPath is the path of the etcd program that the cluster runs.
 func (c *Cluster) EtcdPath() string { return c.plan.programs[etcd] }
 
 // AdminConfig is the client configuration of an administrator. It has no client-side rate
@@ -55,7 +55,7 @@ func (c *Cluster) AdminConfig() *rest.Config {
 	return c.credentials.restConfig(c.credentials.admin, c.Ports().APIServer)
 }
 
-// UserConfig is the client configuration of a user in these groups, by a new client
+// UserConfig returns a client configuration for a user in these groups, with a new client
 // certificate that is valid for a year. It has no client-side rate limit.
 func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	pair, err := newLeaf(c.credentials.cluster, leaf{commonName: user, organizations: groups, client: true})
@@ -65,7 +65,7 @@ func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error
 	return c.credentials.restConfig(pair, c.Ports().APIServer), nil
 }
 
-// WriteKubeconfig writes UserConfig as a kubeconfig file that only its owner may read.
+// WriteKubeconfig writes the result of UserConfig as a kubeconfig file that only its owner may read.
 func (c *Cluster) WriteKubeconfig(path, user string, groups ...string) error {
 	config, err := c.UserConfig(user, groups...)
 	if err != nil {
@@ -74,17 +74,17 @@ func (c *Cluster) WriteKubeconfig(path, user string, groups ...string) error {
 	return WriteKubeconfig(path, config)
 }
 
-// WebsiteAPIServerURL is the URL of website-apiserver beside the cluster, not through
-// kube-apiserver. Its certificate is signed by ServingCA; it accepts the client certificates
-// of kube-apiserver.
+// WebsiteAPIServerURL is the URL of the website-apiserver that runs outside the cluster.
+// Requests to it bypass kube-apiserver. ServingCA has signed its serving certificate, and it
+// accepts the same client certificates as kube-apiserver.
 func (c *Cluster) WebsiteAPIServerURL() string { return httpsURL(c.Ports().WebsiteAPIServer) }
 
 // ServingCA is the certificate, as PEM, of the CA that signed the serving
 // certificates of all components except etcd.
 func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.cluster.certPEM) }
 
-// AuditLog is the path of the audit log of "kube-apiserver", or of "website-apiserver" beside
-// the cluster: one JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
+// AuditLog is the path of the audit log of "kube-apiserver", or of a "website-apiserver" that
+// runs outside the cluster. Each line is an audit.k8s.io/v1 Event as JSON, without bodies.
 func (c *Cluster) AuditLog(component string) string { return c.plan.layout.auditLog(component) }
 
 // HasExternalEtcd reports whether Options.ExternalEtcd is set.
@@ -137,7 +137,7 @@ func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs
 	if err != nil {
 		return nil, "", err
 	}
-	// The endpoints of Service kubernetes belong to the first one.
+	// Only the first kube-apiserver maintains the endpoints of the Service kubernetes.
 	p = c.add(c.plan.kubeAPIServer(name, port, append([]string{"--endpoint-reconciler-type=none"}, extraArgs...)...))
 	if err := p.Start(ctx); err != nil {
 		return nil, "", err
@@ -145,13 +145,14 @@ func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs
 	return p, httpsURL(port), p.WaitReady(ctx)
 }
 
-// StartProgram starts another program, with a name that no running component has. It has no readiness.
+// StartProgram starts another program. No running component may have its name. StartProgram does not
+// wait until the program is ready.
 func (c *Cluster) StartProgram(ctx context.Context, name, path string, args ...string) (*Process, error) {
 	p := c.add(spec{name: name, path: path, args: args})
 	return p, p.Start(ctx)
 }
 
-// FreePort finds a port for such a program, and holds it until Stop.
+// FreePort returns a free port, for example for StartProgram, and reserves it until Stop.
 func (c *Cluster) FreePort() (int, error) { return c.ports.next() }
 
 // portFor finds a free port for another process of a component, whose name must be unused.
@@ -173,7 +174,7 @@ func (c *Cluster) add(s spec) *Process {
 	return p
 }
 
-// crashed fails with a *ComponentError if a component has ended without being stopped.
+// crashed returns a *ComponentError if a component has ended without being stopped.
 func (c *Cluster) crashed() error {
 	for _, name := range c.Processes() {
 		if err := c.Process(name).Crash(); err != nil {
@@ -183,8 +184,8 @@ func (c *Cluster) crashed() error {
 	return nil
 }
 
-// await waits until done returns nil. It fails at once if a component crashes, and
-// after DefaultReadyTimeout with the last error of done.
+// await waits until done returns nil. It returns an error at once if a component crashes,
+// and the last error of done after DefaultReadyTimeout.
 func (c *Cluster) await(ctx context.Context, what string, done func(context.Context) error) error {
 	const timeout = DefaultReadyTimeout
 	var last error
@@ -207,8 +208,8 @@ func (c *Cluster) await(ctx context.Context, what string, done func(context.Cont
 	}
 }
 
-// Stop stops all processes, in the order of their dependencies, and waits for their end.
-// It removes a temporary state directory; Down removes one named in Options.
+// Stop stops all processes, each before its dependencies, and waits until they have ended.
+// It removes a temporary state directory; Down removes one that is named in Options.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var failures []error
 	for _, name := range c.Processes() {
@@ -233,9 +234,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Down stops every process recorded in the state directory, in the order of their
+// Down stops every process that is recorded in the state directory, each before its
 // dependencies, and removes the state, also after crashes. It changes nothing if dir is not a
-// state directory. progress receives each step.
+// state directory. It calls progress for each step.
 func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
 	l := layout{dir: dir}
 	if _, err := os.Stat(l.settings()); errors.Is(err, os.ErrNotExist) {

@@ -11,12 +11,13 @@ const (
 	corefile      = "Corefile"
 	// clusterDomain is the domain of the names of Services and pods.
 	clusterDomain = "cluster.local"
-	// coreDNSReadyPort differs from the port of DNS.
+	// coreDNSReadyPort is the port of the "ready" plugin of CoreDNS.
 	coreDNSReadyPort = "8181"
 )
 
-// corefileTemplate configures CoreDNS for the queries of pods. Hosts resolve to the node, where the
-// Gateway is, if any. Other names do not exist, as pods have no external network by name.
+// corefileTemplate configures CoreDNS for the queries of pods. Names below HostDomain resolve to the
+// node, on which the Gateway listens, if there is one. All other names are NXDOMAIN: pods cannot
+// resolve external names.
 const corefileTemplate = `.:53 {
     bind {{.Host}}
     errors
@@ -34,7 +35,7 @@ const corefileTemplate = `.:53 {
 }
 `
 
-// coreDNS resolves the names of Services and pods, for pods.
+// coreDNS returns the spec of CoreDNS, which serves DNS to pods.
 func (p *plan) coreDNS() spec {
 	l := p.layout
 	return spec{

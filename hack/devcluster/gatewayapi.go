@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// HostDomain is the domain of the hosts that the Gateway serves, and that pods resolve by
-	// DNS. No name of it exists outside (RFC 6761).
+	// HostDomain is the domain of the hosts that the Gateway serves. The DNS of pods resolves
+	// its names; they do not exist in public DNS (RFC 6761).
 	HostDomain = "example.test"
 	// GatewayNamespace and GatewayName identify the Gateway.
 	GatewayNamespace, GatewayName = "gateway", "public"
-	// gatewayCertificate is the certificate of its listener for HTTPS, and the name of the Secret.
+	// gatewayCertificate names the certificate of the Gateway's HTTPS listener, and its Secret.
 	gatewayCertificate = "gateway"
-	// exampleHost is the host of the example.
+	// exampleHost is the host of the example Website.
 	exampleHost = "www." + HostDomain
 )
 
-// gatewayObjects are the Gateway and its dependencies. It allows no ListenerSets, which Traefik
-// does not support.
+// gatewayObjects are the Gateway and its dependencies. The Gateway allows no ListenerSets, because
+// Traefik does not support them.
 var gatewayObjects = template.Must(template.New("gateway").Parse(`
 apiVersion: v1
 kind: Namespace
@@ -57,10 +57,11 @@ spec:
 `))
 
 // SitesCA is the path of the certificate of the CA that signs the hosts' certificates, as PEM.
-// The developer's browsers must trust it.
+// A browser that opens the hosts must trust it.
 func (c *Cluster) SitesCA() string { return c.plan.layout.cert(clusterCA) }
 
-// NewHostCertificate returns a certificate and its key, as PEM, which the CA of SitesCA has signed.
+// NewHostCertificate returns a certificate for hosts, signed by the CA of SitesCA, and its key, both as
+// PEM.
 func (c *Cluster) NewHostCertificate(hosts ...string) (certificate, key []byte, err error) {
 	pair, err := newLeaf(c.credentials.cluster, leaf{commonName: hosts[0], dns: hosts, server: true})
 	if err != nil {
@@ -69,8 +70,8 @@ func (c *Cluster) NewHostCertificate(hosts ...string) (certificate, key []byte, 
 	return pair.certPEM, pair.keyPEM, nil
 }
 
-// ThroughGateway directs all connections of a transport to the Gateway, and trusts
-// its certificates.
+// ThroughGateway directs all connections of a transport to the Gateway, and makes the
+// transport trust the certificates of the hosts.
 func (c *Cluster) ThroughGateway(transport *http.Transport) error {
 	ca, err := os.ReadFile(c.SitesCA())
 	if err != nil {
@@ -91,11 +92,11 @@ func (c *Cluster) ThroughGateway(transport *http.Transport) error {
 	return nil
 }
 
-// startGateway installs Gateway API and starts the controller of its Gateway.
+// startGateway installs the CRDs of Gateway API, creates the Gateway, and starts its controller.
 func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 	step := c.progress.step("Gateway API")
 	l := c.plan.layout
-	// The second wildcard is for previews of the example.
+	// The second wildcard is for previews of the example Website.
 	names := []string{HostDomain, "*." + HostDomain, "*." + exampleName + "." + HostDomain}
 	if err := makeLeaf(l, gatewayCertificate, c.credentials.cluster,
 		leaf{commonName: HostDomain, dns: names, server: true}); err != nil {

@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// imageFormat is part of the cache's key. Increase it with changes of this code.
+	// imageFormat is part of the cache key. Increment it when you change this code.
 	imageFormat = "2"
 	// archiveAge is the time after which an unused archive is removed from the cache.
 	archiveAge = 30 * 24 * time.Hour
-	// imagesCommand builds the images of the product.
+	// imagesCommand is the program that builds the images of website-apiserver,
+	// website-controller and the agent.
 	imagesCommand = "images"
 )
 
-// archive returns the path of the image's archive in the cache, named by a hash of its
-// inputs. The versions of Debian packages are not part of the name: finding the current
+// archive returns the path of the image's archive in the cache. Its name contains a hash of
+// the inputs. The versions of Debian packages are not part of the name: finding the current
 // ones would require the network at every start.
 func (r recipe) archive(p *plan) (string, error) {
 	var inputs []string
@@ -56,8 +57,8 @@ func (r recipe) archive(p *plan) (string, error) {
 	return filepath.Join(p.options.CacheDir, "images", name+"-"+hex.EncodeToString(sum[:6])+".tar"), nil
 }
 
-// pruneArchives marks an archive as used and removes those that no cluster has used for
-// archiveAge: each change of a program creates another.
+// pruneArchives marks an archive as used and removes archives that no cluster has used for
+// archiveAge. Each change of a program creates another archive.
 func pruneArchives(used string, now time.Time) error {
 	if err := os.Chtimes(used, now, now); err != nil {
 		return fmt.Errorf("noting that an image is in use: %w", err)
@@ -79,7 +80,7 @@ func pruneArchives(used string, now time.Time) error {
 	return nil
 }
 
-// target is the image's archive in the cache.
+// target returns the build target for the image's archive in the cache.
 func (r recipe) target(p *plan, archive string) target {
 	return target{name: filepath.Base(archive), path: archive,
 		build: func(ctx context.Context, out string, s *step) error {
@@ -87,7 +88,7 @@ func (r recipe) target(p *plan, archive string) target {
 		}}
 }
 
-// make writes the image's archive.
+// make builds the image and writes its archive to out.
 func (r recipe) make(ctx context.Context, p *plan, out string, say func(string)) (err error) {
 	if r.given != "" {
 		return image.Rename(out, r.given, r.name)
@@ -142,7 +143,7 @@ func (r recipe) makeProduct(ctx context.Context, p *plan, out string) error {
 	return nil
 }
 
-// accounts returns the lines of /etc/passwd or /etc/group.
+// accounts returns the content of /etc/passwd or /etc/group.
 func accounts(first string, more []string) []byte {
 	return []byte(strings.Join(append([]string{first}, more...), "\n") + "\n")
 }

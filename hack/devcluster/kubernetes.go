@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// kubernetesModuleOf returns the directory of the module that builds a version of Kubernetes:
-// hack/kubernetes, or for another version a module in the cache.
+// kubernetesModuleOf returns the directory of the module that builds a version of Kubernetes. It
+// is hack/kubernetes for an empty version and for the version that hack/kubernetes requires,
+// and a module in the cache for other versions.
 func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cacheDir string,
 	p *progress) (string, error) {
 	if version == "" {
@@ -25,7 +26,7 @@ func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cach
 	if required, err := m.version("k8s.io/kubernetes"); err != nil || required == version {
 		return kubernetesModule, err
 	}
-	// The last element of the path is the name of the programs in the cache.
+	// The cache directory of the programs is named after the last element of this path.
 	dir := filepath.Join(cacheDir, "modules", version, filepath.Base(kubernetesModule))
 	if isFile(filepath.Join(dir, "go.mod")) {
 		return dir, nil
@@ -86,19 +87,20 @@ func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, d
 			return err
 		}
 	}
-	// It completes go.mod and go.sum.
+	// With -mod=mod, go list completes go.mod and go.sum.
 	if _, err := output(ctx, temp, "go", "list", "-mod=mod", "-deps", "."); err != nil {
 		return fmt.Errorf("downloading the modules that k8s.io/kubernetes requires: %w", err)
 	}
-	// Another process may have created it meanwhile.
+	// Another process may have created dir meanwhile.
 	if err := os.Rename(temp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("naming the module: %w", err)
 	}
 	return nil
 }
 
-// stagingReplacements returns arguments of go mod edit. The go.mod of k8s.io/kubernetes
-// replaces modules by directories beside it, which are published as modules of their own.
+// stagingReplacements returns arguments of "go mod edit". The go.mod of k8s.io/kubernetes
+// replaces the staging modules with local directories. The arguments replace these with the
+// published modules instead.
 func stagingReplacements(m module, version string) (edits []string) {
 	published := "v0." + strings.TrimPrefix(version, "v1.")
 	for _, r := range m.Replace {

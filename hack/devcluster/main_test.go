@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The test binary runs as a component if its first argument is one of these, and runs
-// no tests.
+// If the first argument of the test binary is one of these roles, it runs as a component
+// instead of running tests.
 const (
 	roleRuns      = "role-runs"     // runs until SIGTERM
 	roleStubborn  = "role-stubborn" // ignores SIGTERM
@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// waitForSignal writes the file named by the second argument, if any, once the signal
-// is handled.
+// waitForSignal returns after a signal. Once its signal handler is installed, it writes the
+// file named by the second argument, if any.
 func waitForSignal() {
 	ch := make(chan os.Signal, 1)
 	if signal.Ignored(syscall.SIGTERM) {
@@ -75,7 +75,8 @@ func newTestProcess(l layout, name string, args ...string) *Process {
 	}
 }
 
-// newLayout makes a state directory, and ends the processes that a failed test left in it.
+// newLayout creates a state directory. After the test, it kills the processes that are
+// still recorded there.
 func newLayout(t *testing.T) layout {
 	t.Helper()
 	l := layout{dir: filepath.Join(t.TempDir(), "state")}

@@ -20,8 +20,8 @@ func NewScheme() (*runtime.Scheme, serializer.CodecFactory, error) {
 		return nil, serializer.CodecFactory{}, fmt.Errorf("registering the website API group: %w", err)
 	}
 
-	// The scale subresource uses autoscaling/v1. The type has no hub form, so it
-	// is its own.
+	// The scale subresource uses autoscaling/v1. The server registers no internal
+	// type for Scale, so the v1 type serves as the internal version, too.
 	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
 	scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal},
 		&autoscalingv1.Scale{})

@@ -17,7 +17,7 @@ const ControllerUser = "system:serviceaccount:website-system:website-controller"
 // APIServerUser is the ServiceAccount of website-apiserver.
 const APIServerUser = "system:serviceaccount:website-system:website-apiserver"
 
-// AuditLength returns the length of the audit log of a component, for AuditEvents.
+// AuditLength returns the current size of the audit log of a component in bytes, for AuditEvents.
 func AuditLength(t *testing.T, component string) int64 {
 	t.Helper()
 	info, err := os.Stat(Cluster.AuditLog(component))
@@ -27,8 +27,8 @@ func AuditLength(t *testing.T, component string) int64 {
 	return info.Size()
 }
 
-// AuditEvents returns the events that a component has logged since its log had the given length,
-// without the line that was being written then.
+// AuditEvents returns the events that a component has logged since the size of its log was from. It
+// skips a line that was incomplete at that time, or that is incomplete now.
 func AuditEvents(t *testing.T, component string, from int64) []auditv1.Event {
 	t.Helper()
 	file, err := os.Open(Cluster.AuditLog(component))

@@ -1,6 +1,7 @@
-// Package gitserver serves the git repositories of a directory, read-only: over HTTP and
-// https with a user and a password below "private", and without elsewhere; over ssh, all of
-// them, with a key. Pushes go to the repository's path on this machine.
+// Package gitserver serves the git repositories of a directory, read-only. Over HTTP and
+// HTTPS, repositories below "private" require a user and a password; others require none.
+// Over ssh, all repositories require a key. To push, use the path of a repository on this
+// machine.
 package gitserver
 
 import (
@@ -32,7 +33,7 @@ const (
 type Options struct {
 	// Address is the listening address, host:port.
 	Address string
-	// Dir holds the repositories, NAME.git each.
+	// Dir is the directory of the repositories, each named NAME.git.
 	Dir string
 	// CredentialsFile holds "user:password" for the private area.
 	CredentialsFile string
@@ -86,8 +87,8 @@ func NewHandler(o Options) (http.Handler, error) {
 		Dir:  dir,
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1",
-			// Settings of the user or the system must not affect the served content. The
-			// directory may belong to another user (sudo).
+			// Git settings of the user or the system must not affect the served content.
+			// safe.directory is set because the directory may belong to another user (sudo).
 			"GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir,
 			"GIT_CONFIG_COUNT=2",
 			"GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=false",
@@ -114,8 +115,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.backend.ServeHTTP(w, r)
 }
 
-// private treats every path that is not plain, such as //private or /x/../private, as
-// private, because git reads it from the file system.
+// private reports whether a path is in the private area. It returns true for every path
+// that is not clean, such as //private or /x/../private, because git resolves such paths.
 func (h *handler) private(path string) bool {
 	if clean := filepath.Clean("/" + path); clean != strings.TrimSuffix(path, "/") {
 		return true

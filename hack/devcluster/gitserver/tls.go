@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// TLS serves the repositories of a directory over https, private ones to clients with the
+// TLS serves the repositories of a directory over HTTPS. Private repositories require the
 // user and the password.
 type TLS struct {
 	// URL is the prefix of the URL of a repository, which ends with "/NAME.git".
 	URL string
-	// CA is the certificate by which clients verify this server, as PEM.
+	// CA is the certificate with which clients verify this server, as PEM.
 	CA []byte
 
 	server *http.Server
@@ -55,7 +55,7 @@ func StartTLS(o Options) (*TLS, error) {
 	return s, nil
 }
 
-// Close ends the server.
+// Close stops the server.
 func (s *TLS) Close() {
 	_ = s.server.Close()
 	<-s.ended

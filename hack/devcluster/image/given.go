@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Check returns an error unless a file is an archive of one image for this machine.
+// Check returns an error unless archive is an archive of exactly one image, for the platform of this
+// machine.
 func Check(archive string) error {
 	_, err := read(archive)
 	return err
 }
 
-// Rename writes an archive of the image in another one, under another name.
+// Rename copies the image in archive to a new archive, out, under the name image.
 func Rename(out, archive, image string) error {
 	tag, err := name.NewTag(image)
 	if err != nil {
@@ -64,7 +65,7 @@ func read(archive string) (v1.Image, error) {
 	return found, nil
 }
 
-// fits returns an error if the programs of an image do not run here.
+// fits returns an error if the platform of an image differs from the node's, or if the image is empty.
 func fits(image v1.Image) error {
 	config, err := image.ConfigFile()
 	if err != nil {

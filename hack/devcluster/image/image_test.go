@@ -131,7 +131,8 @@ func TestLayerMergesPackages(t *testing.T) {
 	}
 }
 
-// TestRename: an image is copied from one archive to another, under the name that pods use.
+// TestRename: Rename copies an image to another archive, under the name that pods use. Check rejects
+// archives of several images or of another platform.
 func TestRename(t *testing.T) {
 	dir := t.TempDir()
 	write := func(file string, config v1.ConfigFile, names ...string) string {

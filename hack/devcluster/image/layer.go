@@ -19,11 +19,11 @@ type entry struct {
 	data   []byte
 }
 
-// merged are the top directories that are links into /usr on Debian. Packages may still
-// name files by the old paths.
+// merged are the top-level directories that Debian replaces with symbolic links into /usr.
+// Packages may still contain files at the old paths.
 var merged = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
-// NewLayer makes a layer with the directories of every root file system.
+// NewLayer returns a layer with the standard directories of a root file system.
 func NewLayer() *Layer {
 	l := &Layer{entries: map[string]*entry{}}
 	for _, dir := range []string{"dev", "etc", "proc", "run", "sys", "usr", "var"} {
@@ -58,8 +58,8 @@ func (l *Layer) AddSymlink(name, target string) {
 	l.put(name, &entry{header: tar.Header{Typeflag: tar.TypeSymlink, Mode: 0o777, Linkname: target}})
 }
 
-// AddTar adds the entries of an archive for which skip returns false. The paths for
-// skip have no leading slash.
+// AddTar adds the entries of an archive for which skip returns false. skip receives paths
+// without a leading slash.
 func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 	reader := tar.NewReader(r)
 	for {
@@ -82,7 +82,7 @@ func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 				return fmt.Errorf("reading %s from an archive for an image: %w", name, err)
 			}
 		case tar.TypeLink:
-			// The bytes are repeated, as links need not come after files.
+			// Copy the data: Write sorts the entries, so a hard link could precede its target.
 			if target := l.entries[l.resolve(header.Linkname)]; target != nil {
 				e.header.Typeflag, e.header.Linkname, e.data = tar.TypeReg, "", target.data
 			} else {
@@ -112,7 +112,7 @@ func (l *Layer) resolve(name string) string {
 	return name
 }
 
-// put adds an entry and the directories above it.
+// put adds an entry, and its parent directories if they are missing.
 func (l *Layer) put(name string, e *entry) {
 	name = l.resolve(name)
 	if parent := path.Dir(name); parent != "." && l.entries[parent] == nil {
@@ -125,8 +125,8 @@ func (l *Layer) put(name string, e *entry) {
 	l.entries[name] = e
 }
 
-// Write writes the layer as an archive, sorted, so that directories come before their
-// entries and equal layers are equal archives.
+// Write writes the layer as a tar archive. It sorts the entries, so that directories come
+// before their contents, and equal layers result in equal archives.
 func (l *Layer) Write(w io.Writer) error {
 	out := tar.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(l.entries)) {

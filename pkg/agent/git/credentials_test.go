@@ -13,7 +13,7 @@ import (
 
 const password = `secret % \`
 
-// asReader gives the options the credentials of the private repositories.
+// asReader returns a function that sets the CA and the credentials of private repositories in Options.
 func asReader(t *testing.T, s *server) func(*Options) {
 	return func(o *Options) {
 		o.CAFile = s.caFile(t)
@@ -21,7 +21,8 @@ func asReader(t *testing.T, s *server) func(*Options) {
 	}
 }
 
-// TestPassword is sent to the scheme and host of the repository only, and with submodules to its path only.
+// TestPassword: git sends the password only to the path of the repository, not to submodules. With WholeHost, it
+// also sends it to submodules with the same scheme, host and port.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,7 +83,8 @@ func backend(t *testing.T, dir string) http.Handler {
 	return (&origin{t: t, dir: dir + "/x"}).serve().git
 }
 
-// TestPasswordAfterRedirect is not sent to another host, nor without TLS, and the user who rotates it restarts nothing.
+// TestPasswordAfterRedirect: after a redirect, git does not send the password to another host or without TLS. A
+// rotated password takes effect without a restart.
 func TestPasswordAfterRedirect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -125,7 +127,8 @@ func TestPasswordAfterRedirect(t *testing.T) {
 	}
 }
 
-// TestPasswordIsNowhere: the password is in no argument or variable of a process, and in no file.
+// TestPasswordIsNowhere: no process has the password in its arguments or environment variables, and no file
+// contains it.
 func TestPasswordIsNowhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -158,7 +161,7 @@ func TestPasswordIsNowhere(t *testing.T) {
 	}
 }
 
-// TestResolveURL is as git does it.
+// TestResolveURL: the relative URLs of submodules resolve as in git.
 func TestResolveURL(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ base, address, want string }{
@@ -192,7 +195,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestSSH fetches with the key, from the host that is known only.
+// TestSSH: a fetch succeeds only with the right key, and only from a host in known_hosts.
 func TestSSH(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// smallDisk mounts a file system of this size at dir.
+// smallDisk mounts a tmpfs of the given size at dir.
 func smallDisk(t *testing.T, dir, size string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -52,10 +52,10 @@ func websitesIn(t *testing.T, dataDir string) *backup.Websites {
 	return websites
 }
 
-// TestFullStore imports into a store without space: the etcd of the running server must not fail
-// because of it.
+// TestFullStore imports into a store without free space. The import must fail, and must not make the
+// etcd of the running server fail.
 func TestFullStore(t *testing.T) {
-	dataDir, err := os.MkdirTemp("/tmp", "backup-") // The path is short, as it contains a Unix socket.
+	dataDir, err := os.MkdirTemp("/tmp", "backup-") // The path of a Unix socket must be short.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// mustFail checks that nothing is written.
+	// mustFail checks that an import and a copy fail with the error want, and write nothing.
 	mustFail := func(t *testing.T, want string) {
 		t.Helper()
 		fails(t, []string{"import", writeFile(t, documents(2)), "--data-dir=" + dataDir}, want)

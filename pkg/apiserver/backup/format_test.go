@@ -15,7 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestEachCharacter: annotations may contain any character, and YAML cannot express all of them.
+// TestEachCharacter: an export preserves every character of annotations, although YAML cannot express
+// all of them unescaped.
 func TestEachCharacter(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
@@ -57,7 +58,7 @@ func TestEachCharacter(t *testing.T) {
 	}
 }
 
-// equalEntries counts the entries of a that b has as well.
+// equalEntries returns the number of entries that a and b have in common.
 func equalEntries(a, b map[string]string) int {
 	n := 0
 	for key, value := range a {

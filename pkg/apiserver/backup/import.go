@@ -21,18 +21,17 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// Import describes a complete import.
+// Import is the result of an import.
 type Import struct {
 	// Created is the number of created Websites, Present the number that the store
 	// already had.
 	Created, Present int
 }
 
-// From imports an export. It reads the whole of it before it writes anything, and writes
-// nothing if a Website is invalid, or if the store has another one of its name. Websites
-// that the store has already, with the same UID and spec, are not written, so that an
-// interrupted import continues when it is repeated. Invalid Websites are imported with
-// keepInvalid only.
+// From imports an export. It checks the whole export before the first write. It writes
+// nothing if a Website is invalid, unless keepInvalid is set, or if the store has a
+// different Website of the same name. It skips Websites that are already in the store with
+// the same UID, spec, labels and annotations, so a user can repeat an interrupted import.
 func (w *Websites) From(ctx context.Context, name string, in io.Reader, keepInvalid bool) (i Import, err error) {
 	file, seekable := in.(io.ReadSeeker)
 	if !seekable {
@@ -40,7 +39,7 @@ func (w *Websites) From(ctx context.Context, name string, in io.Reader, keepInva
 		if err != nil {
 			return Import{}, err
 		}
-		defer spooled.Close() //nolint:errcheck // It has no name any more.
+		defer spooled.Close() //nolint:errcheck // The file is already unlinked.
 		file = spooled
 	}
 	destroy, err := w.open()
@@ -62,12 +61,12 @@ type importer struct {
 	reader      reader
 	file        io.ReadSeeker
 	keepInvalid bool
-	// total is the number of Websites in the file, present the number that the store
-	// had, created the number of written ones.
+	// total is the number of Websites in the file, present the number that were already
+	// in the store, and created the number that this import has written.
 	total, present, created int
 }
 
-// pass visits every Website of the file.
+// pass reads the file from its beginning and calls visit for every Website.
 func (i *importer) pass(ctx context.Context, visit func(line int, obj *website.Website) error) error {
 	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading %s from its beginning: %w", i.reader.name, err)
@@ -188,8 +187,8 @@ func (i *importer) create(ctx context.Context, obj *website.Website) error {
 	return err
 }
 
-// compact removes the history of a store that was empty. Clients that resume from a
-// revision of another store list again.
+// compact compacts the history of a store in which all Websites are from the file. A
+// client that resumes a watch from a revision of another store then has to list again.
 func (i *importer) compact(ctx context.Context, client *clientv3.Client) error {
 	prefix := store.WebsitesPrefix(i.websites.Config.Prefix)
 	response, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
@@ -205,7 +204,7 @@ func (i *importer) compact(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-// problems are the problems of all Websites of a file. Only the first are listed.
+// problems counts the problems of all Websites of a file, and lists the first maxReported.
 type problems struct {
 	listed []error
 	count  int
@@ -225,10 +224,10 @@ func (p *problems) error() error {
 		"the store:\n%w", p.count, errors.Join(p.listed...))
 }
 
-// Open opens an export; "-" is in.
+// Open opens an export. If path is "-", it returns in.
 func Open(path string, in io.Reader) (io.ReadCloser, error) {
 	if path == "-" {
-		// It is hidden that this is an *os.File, as a pipe cannot be read twice.
+		// NopCloser hides the Seek method of os.Stdin: From must not seek in a pipe.
 		return io.NopCloser(in), nil
 	}
 	f, err := os.Open(path)

@@ -14,23 +14,25 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// maxQuantityBytes is the length of a quantity. Its decoder takes 90 bytes for each of its bytes, as it calls itself
-// for each group of fields within another.
+// maxQuantityBytes limits the encoded length of a quantity. The decoder calls itself for each nested group, which takes
+// 90 bytes of memory per encoded byte.
 const maxQuantityBytes = 128
 
-// protobufMagic begins what Kubernetes encodes as protobuf. A runtime.Unknown follows.
+// protobufMagic is the prefix of all objects that Kubernetes encodes as protobuf. An encoded runtime.Unknown follows
+// it.
 var protobufMagic = []byte("k8s\x00")
 
-// message follows a Website as protobuf by its type.
+// message walks an encoded Website along its Go type.
 type message struct {
-	// document counts the items of the message, and of managed fields, which are JSON.
+	// document counts the fields of the message, and the items of managed fields, which are JSON.
 	document
-	// compared are the numbers of items of the lists of the metadata whose items are compared. The decoder merges
-	// metadata that is repeated.
+	// compared counts the items of each metadata list whose items are compared with each other. It counts across all
+	// metadata fields of the message, because the decoder merges repeated ones.
 	compared map[string]int
 }
 
-// checkProtobuf checks a Website as one of v1beta1, which has all fields of v1alpha1. Other kinds of bodies are small.
+// checkProtobuf checks a Website against the type of v1beta1, which has all fields of v1alpha1. Bodies of other kinds
+// are limited to minBytes.
 func checkProtobuf(body []byte) error {
 	var unknown runtime.Unknown
 	if err := unknown.Unmarshal(body); err != nil {
@@ -44,10 +46,10 @@ func checkProtobuf(body []byte) error {
 	return m.check(unknown.Raw, reflect.TypeFor[v1beta1.Website]())
 }
 
-// check follows a value of a type.
+// check walks the encoded value of a Go type.
 func (m *message) check(value []byte, of reflect.Type) error {
 	switch {
-	case of == nil: // A field of a later version.
+	case of == nil: // An unknown field, such as one of a later version.
 		return nil
 	case of == reflect.TypeFor[resource.Quantity]():
 		if len(value) > maxQuantityBytes {
@@ -61,7 +63,7 @@ func (m *message) check(value []byte, of reflect.Type) error {
 		})
 	case of.Kind() == reflect.Pointer, of.Kind() == reflect.Slice:
 		return m.check(value, of.Elem())
-	case of.Kind() == reflect.Map: // A message with the key and the value of an entry.
+	case of.Kind() == reflect.Map: // Each entry is a message with a key (1) and a value (2).
 		return eachField(value, func(number protowire.Number, part []byte) error {
 			if number != 2 {
 				return nil
@@ -85,7 +87,8 @@ func (m *message) check(value []byte, of reflect.Type) error {
 	return checkText(value)
 }
 
-// fieldOf returns the name and the type of the field with a number.
+// fieldOf returns the JSON name and the type of the length-delimited field with a number. Other fields have no
+// limits.
 func fieldOf(of reflect.Type, number protowire.Number) (name string, field reflect.Type) {
 	for i := range of.NumField() {
 		f := of.Field(i)
@@ -97,7 +100,7 @@ func fieldOf(of reflect.Type, number protowire.Number) (name string, field refle
 	return "", nil
 }
 
-// eachField calls do with each text and each message in a message.
+// eachField calls do for each length-delimited field of a message: strings, bytes and nested messages.
 func eachField(message []byte, do func(number protowire.Number, value []byte) error) error {
 	for len(message) > 0 {
 		number, kind, start := protowire.ConsumeTag(message)

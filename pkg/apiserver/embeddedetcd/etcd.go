@@ -54,13 +54,14 @@ type Config struct {
 const (
 	// DefaultQuotaBytes is etcd's own default.
 	DefaultQuotaBytes = 2 << 30
-	// DefaultHistoryBytes is some minutes of changes to Websites of ordinary size.
+	// DefaultHistoryBytes holds a few minutes of changes to Websites of ordinary size.
 	DefaultHistoryBytes = 64 << 20
-	// snapshotCount bounds the number of writes in memory and, to be read at a
-	// start, in the write-ahead log: with objects of a megabyte, etcd's 10,000
-	// are gigabytes.
+	// snapshotCount bounds the number of writes that etcd keeps in memory, and
+	// that it replays from the write-ahead log on start. With objects of a
+	// megabyte, etcd's default of 10,000 would take gigabytes.
 	snapshotCount = 50
-	// catchUpEntries is for followers, which the only member does not have.
+	// catchUpEntries is the number of entries that etcd keeps for slow followers.
+	// A single member has none.
 	catchUpEntries = 1
 )
 
@@ -93,7 +94,8 @@ func Endpoint(dataDir string) (string, error) {
 	return (&url.URL{Scheme: "unix", Path: socket}).String(), nil
 }
 
-// DataDir returns the dataDir of an endpoint of Endpoint, false for others.
+// DataDir returns the dataDir for which Endpoint has returned endpoint. It returns false
+// for other endpoints.
 func DataDir(endpoint string) (string, bool) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "unix" {
@@ -111,7 +113,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err := makeDir(dataDir); err != nil {
 		return nil, err
 	}
-	// etcd ends the process when it cannot write.
+	// Check the free space first: etcd exits the process when a write fails.
 	if err := Writable(dataDir); err != nil {
 		return nil, err
 	}
@@ -139,8 +141,8 @@ func makeDir(dataDir string) error {
 	return nil
 }
 
-// lockDir reserves dataDir for this process. Without the lock, a second process would
-// wait for the database's lock without an error.
+// lockDir reserves dataDir for this process. Without this lock, etcd in a second process
+// would wait for the lock of the database and report no error.
 func lockDir(dataDir string) (*fileutil.LockedFile, error) {
 	lock, err := fileutil.TryLockFile(filepath.Join(etcdDir(dataDir), "lock"), os.O_WRONLY|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
@@ -197,14 +199,14 @@ func configuration(config Config) (*embed.Config, error) {
 	cfg.Dir = filepath.Join(etcdDir(dataDir), dataName)
 	cfg.ListenClientUrls = []url.URL{*client}
 	cfg.AdvertiseClientUrls = []url.URL{*client}
-	// A member needs a peer address. It does not listen on it, because there are
-	// no other members.
+	// A member must advertise a peer URL. This one does not listen on it, because
+	// there are no other members.
 	cfg.ListenPeerUrls = nil
 	cfg.AdvertisePeerUrls = []url.URL{peerURL}
 	cfg.InitialCluster = cfg.InitialClusterFromName(memberName)
 	cfg.EnableGRPCGateway = false
-	// The API server compacts the history, and relies on it until then. The log is
-	// for debugging failures.
+	// Auto-compaction stays disabled: the API server compacts the history itself,
+	// and needs it until then. The log is for debugging failures.
 	cfg.LogLevel = "warn"
 	cfg.QuotaBackendBytes = config.QuotaBytes
 	cfg.SnapshotCount = snapshotCount
@@ -233,8 +235,8 @@ func (s *Server) alarms() []etcdserverpb.AlarmType {
 	return active
 }
 
-// Close stops etcd once all data is on disk, and releases the data directory.
-// The API server must have stopped before.
+// Close stops etcd once all data is on disk, and unlocks the data directory. The
+// caller must stop the API server first.
 func (s *Server) Close() error {
 	s.etcd.Close()
 	if err := s.lock.Close(); err != nil {

@@ -55,7 +55,7 @@ func TestIsEncoded(t *testing.T) {
 	}
 }
 
-// FuzzIsEncoded compares with encoding/json, which must not change the result.
+// FuzzIsEncoded: if isEncoded accepts a field set, encoding/json must write it unchanged.
 func FuzzIsEncoded(f *testing.F) {
 	for _, raw := range fieldSets {
 		f.Add([]byte(raw))

@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestYAML: large objects are JSON, and small ones are encoded by the serializer underneath.
+// TestYAML: large objects are encoded as JSON, and small ones as YAML by the wrapped serializer.
 func TestYAML(t *testing.T) {
 	stock, ours := newSerializers(t)
 	for name, annotation := range map[string]string{"small": "x", "large": strings.Repeat("x", maxYAML)} {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// dumpOnSignal writes what every goroutine is doing to the log whenever SIGUSR1
-// arrives, until ctx ends. The returned function waits for that.
+// dumpOnSignal logs the stacks of all goroutines on each SIGUSR1 until ctx ends.
+// The returned function waits until the signal handler is removed.
 func dumpOnSignal(ctx context.Context) (wait func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)

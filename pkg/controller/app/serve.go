@@ -15,18 +15,18 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 )
 
-// serverShutdownTimeout is the time for which requests in flight keep the port open.
+// serverShutdownTimeout is how long a shutdown waits for requests in flight.
 const serverShutdownTimeout = 5 * time.Second
 
-// server is the secure port: health for the kubelet, metrics for authorized clients.
+// server serves the secure port: health checks for the kubelet, and metrics for authorized clients.
 type server struct {
 	stop    chan struct{}
 	stopped <-chan struct{}
 }
 
-// serve opens the secure port, or does nothing when --secure-port is 0.
-// Liveness is whether this process should keep running, readiness whether its
-// informers have synced.
+// serve opens the secure port, or does nothing when --secure-port is 0. The
+// live checks decide whether the kubelet restarts the container, the ready
+// checks whether the pod is ready.
 func serve(o *options.Options, live, ready []healthz.HealthChecker) (*server, error) {
 	if err := o.DefaultCertificate(); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func healthHandler(checks []healthz.HealthChecker) http.Handler {
 	return mux
 }
 
-// informersSynced is ready once the informers have synced. A standby is ready as
-// well, since it can take over at once.
+// informersSynced returns a check that succeeds once the informers have synced. A
+// replica that is not the leader is ready as well, since it can take over at once.
 func informersSynced(synced func() bool) healthz.HealthChecker {
 	return healthz.NamedCheck("informer-sync", func(*http.Request) error {
 		if !synced() {

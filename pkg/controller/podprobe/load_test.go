@@ -19,7 +19,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
-// manyPods answer as their namespace does. Times are relative to the synctest bubble.
+// manyPods is a fake client of pods: those in the namespace "good" respond, all others time out. Times
+// are relative to the synctest bubble.
 type manyPods struct {
 	mu sync.Mutex
 	// probed counts the probes by namespace, and answered has the time of the last answer of each
@@ -66,7 +67,7 @@ func (p *manyPods) took(namespace string) int {
 
 const testPeriod = 30 * time.Second
 
-// startMany runs a prober with the numbers of workers of the controller.
+// startMany runs a prober with as many workers as in the controller.
 func startMany(t *testing.T) (*Prober, *manyPods) {
 	t.Helper()
 	pods := &manyPods{probed: map[string]int{}, answered: map[string]time.Time{}, status: statusOf(commitA)}
@@ -75,7 +76,7 @@ func startMany(t *testing.T) (*Prober, *manyPods) {
 	return p, pods
 }
 
-// start runs a prober and drops its changes until the end of the test.
+// start runs a prober until the end of the test and discards its changes.
 func start(t *testing.T, p *Prober) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +100,8 @@ func podOf(namespace string, i int) *corev1.Pod {
 	return pod
 }
 
-// TestSilentNamespaces: pods of other namespaces that do not respond do not delay a probe.
+// TestSilentNamespaces: unresponsive pods in a few namespaces do not delay the probes of another
+// namespace. With unresponsive pods in many namespaces, the delay is at most two request timeouts.
 func TestSilentNamespaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespaces int
@@ -139,7 +141,7 @@ func TestSilentNamespaces(t *testing.T) {
 	}
 }
 
-// TestProbesAreBounded: pods are probed once in a period, and little more often when all of them
+// TestProbesAreBounded: each pod is probed once per period, with a few additional probes when all pods
 // change at the same time.
 func TestProbesAreBounded(t *testing.T) {
 	const n, periods = 100, 20
@@ -175,8 +177,8 @@ func TestProbesAreBounded(t *testing.T) {
 	})
 }
 
-// TestSiblingsAreProbedAtOnce: once the commit of one pod is observed, the commit of its siblings is
-// observed as well.
+// TestSiblingsAreProbedAtOnce: when a probe observes a new commit in one pod, the prober immediately
+// probes the other pods of the Website.
 func TestSiblingsAreProbedAtOnce(t *testing.T) {
 	const n = 20
 	synctest.Test(t, func(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// waitingPods are agents that sync once in a period, and answer waiting requests at the end of a
-// sync. Times are relative to the synctest bubble.
+// waitingPods is a fake client of agents that sync once per period, and respond to a waiting request at
+// the end of the next sync. Times are relative to the synctest bubble.
 type waitingPods struct {
 	period time.Duration
-	// silent never responds, hasty does not support waiting requests.
+	// silent agents do not respond to waiting requests. hasty agents respond to them immediately.
 	silent, hasty bool
 
 	mu                   sync.Mutex
@@ -77,7 +77,7 @@ func (p *waitingPods) Get(ctx context.Context, _ *corev1.Pod, request Request) (
 
 func (p *waitingPods) nextSync() time.Duration { return p.period - time.Since(p.begun)%p.period }
 
-// startWaitingPods probes many pods of one namespace.
+// startWaitingPods starts a prober for n pods of one namespace, each with its own Website.
 func startWaitingPods(t *testing.T, pods *waitingPods, n int) *Prober {
 	t.Helper()
 	pods.begun, pods.commit = time.Now(), commitA
@@ -90,13 +90,14 @@ func startWaitingPods(t *testing.T, pods *waitingPods, n int) *Prober {
 }
 
 // TestWaitsAreBounded: a pod gets about one request per period, or one per sync if syncs are more
-// frequent, also while agents do not respond, or do not support waiting requests.
+// frequent. Agents that do not respond, or do not support waiting requests, get more, but a bounded
+// number.
 func TestWaitsAreBounded(t *testing.T) {
 	const time10m = 10 * time.Minute
 	for name, test := range map[string]struct {
 		pods *waitingPods
 		n    int
-		// want is the number of requests per pod in ten minutes.
+		// want is the approximate maximum of requests per pod in ten minutes.
 		want int
 	}{
 		"syncs each minute":        {&waitingPods{period: time.Minute}, 50, 20},

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// workers is the number of Websites that are probed at the same time, share the number per
-	// namespace, and hostsAtOnce the number of hosts of each: hosts that do not respond hold a
-	// worker.
+	// workers is the number of Websites that are probed concurrently, share the maximum per namespace,
+	// and hostsAtOnce the number of hosts of a Website that are probed concurrently. A host that does
+	// not respond occupies a worker until requestTimeout.
 	workers, share, hostsAtOnce = 32, 8, 8
 	// healthyPeriod is the probing interval of a Website whose hosts all respond.
 	healthyPeriod = time.Minute
@@ -30,8 +30,8 @@ const (
 	// minPeriod is the shortest interval between two probes of a Website: a user can change a spec
 	// many times a second, and each probe requests all hosts.
 	minPeriod = 2 * time.Second
-	// promptBurst is the number of probes for a new host that begin without minPeriod, and
-	// promptPeriod the average interval of further ones.
+	// promptBurst is the number of probes that may begin within minPeriod because of a new host, and
+	// promptPeriod the average interval of further such probes.
 	promptBurst, promptPeriod = 3, failingPeriod
 	// requestTimeout bounds the probe of one host.
 	requestTimeout = 10 * time.Second
@@ -68,15 +68,15 @@ type observed struct {
 	results map[string]Result
 	// begun is the time of the last probe.
 	begun time.Time
-	// prompt limits the probes that begin immediately.
+	// prompt limits the probes that begin within minPeriod because of a new host.
 	prompt *rate.Limiter
-	// forgotten is true for a Website that is not probed any more. It is kept for a while: otherwise
-	// a user could reset its limits by removing its hosts for a moment.
+	// forgotten is true for a Website that is no longer probed. The Prober keeps it for a while:
+	// otherwise a user could reset its rate limits by removing its hosts for a moment.
 	forgotten bool
 }
 
-// remembered returns the time for which a Website is kept after its last probe: by then its limits
-// equal those for a new one.
+// remembered returns the remaining time for which the Prober keeps a forgotten Website. After that
+// time, its rate limits have recovered completely.
 func (w *observed) remembered(now time.Time) time.Duration {
 	return promptBurst*promptPeriod - now.Sub(w.begun)
 }
@@ -103,9 +103,9 @@ func New(config Config) *Prober {
 	}
 }
 
-// refuseLinkLocal is called with the address of a new connection. A Gateway has no link-local
-// address, but its creator may request one; the metadata services of clouds, which would answer
-// website-controller, have such addresses.
+// refuseLinkLocal is the Control function of a net.Dialer. It rejects link-local addresses: no Gateway
+// needs one, but its creator may request one, and the metadata services of clouds, which would
+// respond to website-controller, have link-local addresses.
 func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -117,7 +117,7 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Want sets the target of a Website, and probes it soon when the target has changed or again is true.
+// Want sets the target of a Website, and queues a probe when the target has changed or again is true.
 // It returns the last result of each host.
 func (p *Prober) Want(key cache.ObjectName, target Target, again bool) map[string]Result {
 	p.mu.Lock()
@@ -149,7 +149,7 @@ func (p *Prober) enqueue(key cache.ObjectName, website *observed, hasNewHost boo
 	p.queue.AddAfter(key, wait)
 }
 
-// Forget ends the probes of a Website.
+// Forget stops probing a Website.
 func (p *Prober) Forget(key cache.ObjectName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,7 +181,8 @@ func (p *Prober) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// begin returns a Website whose probe begins now, or nil. The caller holds the lock.
+// begin records the start of a probe and returns its Website. For a forgotten Website, it returns nil,
+// and deletes the Website when its time is over. The caller holds the lock.
 func (p *Prober) begin(key cache.ObjectName) *observed {
 	website := p.websites[key]
 	if website == nil {
@@ -216,7 +217,7 @@ func (p *Prober) probe(ctx context.Context, key cache.ObjectName) {
 		}
 	}
 	if ctx.Err() != nil {
-		return // What failed has failed for another reason.
+		return // The probe was canceled, so its failures say nothing about the hosts.
 	}
 	p.mu.Lock()
 	current := p.websites[key] == website && !website.forgotten && website.target.equal(target)

@@ -16,8 +16,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// TestThePinReachesTheAgents: a new or removed pin is written to the ConfigMap of the agents, and
-// replaces no pod. Other changes of the spec, such as the number of replicas, are not written there.
+// TestThePinReachesTheAgents: the controller writes spec.pin to the ConfigMap of the agents, deletes the
+// ConfigMap when the pin is removed, and replaces no pod. Other changes of the spec, such as
+// spec.replicas, do not change the ConfigMap.
 func TestThePinReachesTheAgents(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(f.website(testName))
@@ -64,8 +65,8 @@ func TestThePinReachesTheAgents(t *testing.T) {
 	}
 }
 
-// TestKeysReachTheAgents: the public keys are in one ConfigMap of the namespace, which stays while
-// they are unknown, is repaired, and is removed with the last Website.
+// TestKeysReachTheAgents: the controller writes the public keys to one ConfigMap per namespace. It keeps
+// the ConfigMap while the keys are unknown, repairs it, and deletes it with the last Website.
 func TestKeysReachTheAgents(t *testing.T) {
 	f := newFixture(
 		t, newWebsite(), newWebsite(withName("another"),
@@ -108,13 +109,13 @@ func TestKeysReachTheAgents(t *testing.T) {
 	edit(f, keysConfigMap, func(c *corev1.ConfigMap) { c.Data = map[string]string{requests.KeysFile: "others"} })
 	f.syncCaches()
 	reconcile(repair, "update ConfigMap "+keysConfigMap)
-	// The ConfigMap is not in the cache yet: each Website of the namespace would write it once more.
+	// The cache does not show the ConfigMap yet: a Website must not write it once more.
 	written := must[*corev1.ConfigMap](f, keysConfigMap)
 	if err := f.indexerOf(&corev1.ConfigMap{}).Delete(written); err != nil {
 		t.Fatal(err)
 	}
 	reconcile(first)
-	// Without the label, the informer does not list it any more.
+	// Without the label, the informer no longer selects the ConfigMap.
 	edit(f, keysConfigMap, func(c *corev1.ConfigMap) { c.Labels = nil })
 	if err := f.indexerOf(&corev1.ConfigMap{}).Delete(written); err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func TestKeysReachTheAgents(t *testing.T) {
 	reconcile(first)
 }
 
-// TestTakenKeys: a ConfigMap of another client is left alone, and reported.
+// TestTakenKeys: the controller reports a ConfigMap of another client and does not change it.
 func TestTakenKeys(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(
@@ -150,7 +151,7 @@ func TestTakenKeys(t *testing.T) {
 
 const keysConfigMap = resources.AgentKeysConfigMapName
 
-// pinTo returns a pin; nil without a commit.
+// pinTo returns a pin to commit, or nil if commit is empty.
 func pinTo(commit string) *v1beta1.WebsitePin {
 	if commit == "" {
 		return nil

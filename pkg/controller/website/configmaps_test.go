@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// withPath gives a Website another nginx configuration.
+// withPath sets spec.source.path, which changes the nginx configuration of a Website.
 func withPath(path string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) { website.Spec.Source.Path = path }
 }
@@ -35,7 +35,7 @@ func oldReplicaSet(labels map[string]string, configMap string) *appsv1.ReplicaSe
 	}
 }
 
-// TestOldConfigMaps: the former configuration stays as long as a pod could be started with it.
+// TestOldConfigMaps: the controller keeps the old ConfigMap as long as a pod that mounts it could start.
 func TestOldConfigMaps(t *testing.T) {
 	const legacy = testDeployment + "-nginx"
 	changed := newWebsite(withPath("public"))
@@ -45,12 +45,13 @@ func TestOldConfigMaps(t *testing.T) {
 		f.store(replicaSet)
 	}
 	for name, test := range map[string]struct {
-		// given changes the API server before the caches are synced, stale afterwards.
+		// given changes objects in the API server before the caches sync. stale changes them afterwards,
+		// so the caches do not show it.
 		given, stale func(f *fixture)
-		// name is the name of the ConfigMap; empty is the one before the change.
+		// name is the name of the old ConfigMap. Default: the one from before the change.
 		name       string
 		wantWrites []string
-		// wantLists is true when the references should be read from the API server.
+		// wantLists is true when the controller should read the references from the API server.
 		wantLists bool
 	}{
 		"nothing refers to it": {wantWrites: []string{"delete configmaps " + testConfigMap}, wantLists: true},

@@ -10,26 +10,27 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// HostAuthorization is the treatment of a write that adds a host without permission to use it.
+// HostAuthorization selects how the server handles a write that adds a host without permission to use
+// the host.
 type HostAuthorization string
 
 const (
-	// HostAuthorizationOff accepts it, without checking the permission.
+	// HostAuthorizationOff accepts the write, without checking the permission.
 	HostAuthorizationOff HostAuthorization = "Off"
-	// HostAuthorizationWarn accepts it with a warning.
+	// HostAuthorizationWarn accepts the write and returns a warning.
 	HostAuthorizationWarn HostAuthorization = "Warn"
-	// HostAuthorizationEnforce rejects it.
+	// HostAuthorizationEnforce rejects the write.
 	HostAuthorizationEnforce HostAuthorization = "Enforce"
 )
 
-// FieldRules are rules about fields of Websites from the flags of the server.
+// FieldRules are the rules for fields of Websites that flags of the server configure.
 type FieldRules struct {
 	// HostAuthorization applies to the hosts of Websites and of their previews. Empty: Off.
 	HostAuthorization HostAuthorization
-	// ServiceAnnotations are the allowed keys of spec.service.annotations. One that
-	// ends with "*" is a prefix. None: annotations are rejected.
+	// ServiceAnnotations are the allowed keys of spec.service.annotations. A key that
+	// ends with "*" is a prefix. An empty list rejects all annotations.
 	ServiceAnnotations []string
-	// OmitPersonalNames leaves the names of requesting users out of the status of syncs.
+	// OmitPersonalNames omits the names of users who request syncs from status.sync.
 	OmitPersonalNames bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestReferencesOfEveryField fails for a new field that names a Secret or ConfigMap
-// without authorization.
+// TestReferencesOfEveryField fails if referencesOf lacks a field that names a Secret or ConfigMap:
+// the server would not authorize the use of that object.
 func TestReferencesOfEveryField(t *testing.T) {
 	var spec v1beta1.WebsiteSpec
 	named := map[string]string{}
@@ -25,7 +25,8 @@ func TestReferencesOfEveryField(t *testing.T) {
 	}
 }
 
-// nameReferences sets a name in each reference below a value, and adds the path of its field.
+// nameReferences sets a unique name in each reference within value, and maps that name to the path of the
+// field in named.
 func nameReferences(value reflect.Value, path string, named map[string]string) {
 	name := fmt.Sprintf("name-%d", len(named))
 	switch reference := value.Addr().Interface().(type) {

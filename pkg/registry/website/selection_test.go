@@ -61,7 +61,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestReadinessWithoutACondition: an older Website may lack the condition.
+// TestReadinessWithoutACondition: status.ready is Unknown for a Website without a Ready
+// condition, such as an older one.
 func TestReadinessWithoutACondition(t *testing.T) {
 	_, selectable, err := GetAttrs(newWebsite())
 	if err != nil || selectable["status.ready"] != "Unknown" {
@@ -70,7 +71,7 @@ func TestReadinessWithoutACondition(t *testing.T) {
 }
 
 // TestIndexesMatchFields fails when an index or trigger disagrees with its
-// field: selections from the watch cache would then miss objects.
+// field: lists and watches from the watch cache would then miss objects.
 func TestIndexesMatchFields(t *testing.T) {
 	w := newWebsite()
 	_, selectable, err := GetAttrs(w)
@@ -78,7 +79,7 @@ func TestIndexesMatchFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	indexers, predicate := *Indexers(), MatchWebsite(labels.Everything(), fields.Everything())
-	// The index of hosts is for MatchHost.
+	// MatchHost uses one more index: spec.hosts.
 	if len(indexers) != len(predicate.IndexFields)+1 {
 		t.Errorf("%d indexers for the fields %v", len(indexers), predicate.IndexFields)
 	}

@@ -53,7 +53,8 @@ type specCase struct {
 	want  []string
 }
 
-// specCases cover the spec's own fields. Its structs have files of their own.
+// specCases cover spec.deploymentName, spec.replicas, spec.suspend and spec.pin. The cases
+// of other fields are in other files.
 var specCases = map[string]specCase{
 	"as it is":             {tweak: func(*website.Website) {}},
 	"deployment at length": {tweak: func(w *website.Website) { w.Spec.DeploymentName = strings.Repeat("a", 57) }},
@@ -82,8 +83,8 @@ var specCases = map[string]specCase{
 	"suspended": {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 }
 
-// allSpecCases has, for every field of the spec, accepted values, and rejected
-// ones with their messages.
+// allSpecCases returns, for every field of the spec, accepted values, and rejected
+// values with their messages.
 func allSpecCases() map[string]specCase {
 	all := map[string]specCase{}
 	for _, cases := range []map[string]specCase{specCases, sourceCases, servingCases, childrenCases, hostCases,
@@ -101,8 +102,8 @@ func tweaks(tweaks ...func(*website.Website)) func(*website.Website) {
 	}
 }
 
-// TestSpecs validates specs by all steps of a request, so that an error which
-// two rules report is detected.
+// TestSpecs runs all validation steps of a create request, so that it detects an
+// error that two rules report.
 func TestSpecs(t *testing.T) {
 	strategy := newStrategy(t)
 	for name, test := range allSpecCases() {
@@ -113,8 +114,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// TestUnchangedMistakesDoNotBlockUpdates stores a spec that current rules
-// reject and then scales it.
+// TestUnchangedMistakesDoNotBlockUpdates changes spec.replicas of a stored Website
+// whose spec violates the current rules. The update must be accepted.
 func TestUnchangedMistakesDoNotBlockUpdates(t *testing.T) {
 	strategy := newStrategy(t)
 	for name, test := range allSpecCases() {

@@ -15,7 +15,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// TestMeta keeps the labels of orphans, by which they are recognized, and what controllers have noted.
+// TestMeta: the cached form has the values of the annotations that controllers set. It has labels only
+// if no Website is the owner, because the controller recognizes orphans by their labels.
 func TestMeta(t *testing.T) {
 	website := newWebsite()
 	owned := []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: "kubia",

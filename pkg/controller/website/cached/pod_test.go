@@ -48,7 +48,7 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// TestTrimmedPods: a cache of many pods has the required fields and no more.
+// TestTrimmedPods: TrimPod keeps only the fields that the controller requires.
 func TestTrimmedPods(t *testing.T) {
 	pod := newPod()
 	for range 2 { // An informer may transform an object more than once.
@@ -75,8 +75,8 @@ func TestTrimmedPods(t *testing.T) {
 	}
 }
 
-// TestTrimmedPodConditions: a running pod keeps its readiness, others the reason and the time of
-// their end.
+// TestTrimmedPodConditions: TrimPod keeps the Ready condition of a running pod. Of other pods, it also
+// keeps PodScheduled and PodReadyToStartContainers.
 func TestTrimmedPodConditions(t *testing.T) {
 	all := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
 		corev1.ContainersReady, corev1.PodScheduled}
@@ -104,8 +104,8 @@ func TestTrimmedPodConditions(t *testing.T) {
 	}
 }
 
-// TestTrimmedLargePods: clients that may create pods determine their size, but not the size in the
-// cache.
+// TestTrimmedLargePods: any client that may create pods can create very large ones, but TrimPod bounds
+// their size in the cache.
 func TestTrimmedLargePods(t *testing.T) {
 	const many = 10_000
 	long := strings.Repeat("x", 1<<20)

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
-// TestTemplateHash: the ReplicaSet with the revision of the Deployment, which need not be the newest
-// one, has the current pod template.
+// TestTemplateHash: the ReplicaSet with the revision of the Deployment determines the hash. It need not
+// be the newest ReplicaSet.
 func TestTemplateHash(t *testing.T) {
 	kube := fake.NewClientset()
 	configMaps, err := newConfigMaps(kube, informers.NewSharedInformerFactory(kube, 0), Owners{})

@@ -46,7 +46,7 @@ func TestNginxConfigFacts(t *testing.T) {
 	if got := strings.Count(config, "proxy_pass "); got != 1 {
 		t.Errorf("nginx is a proxy in %d places, want that to the agent only", got)
 	}
-	// No file of the repository is read as configuration.
+	// nginx must not read a file of the repository as configuration.
 	if got := strings.Count(config, "include "); got != 2 {
 		t.Errorf("%d files are included, want those for IPv6 only", got)
 	}
@@ -187,7 +187,7 @@ func TestNginxNeverMixesCommits(t *testing.T) {
 		if t.Failed() || time.Since(begin) > patience {
 			break
 		}
-		// "/" takes an internal redirect to its index, the hardest case.
+		// nginx redirects "/" internally to its index file: between the two, the commit could change.
 		response, body := s.get(s.http, "/")
 		if response.StatusCode != http.StatusOK || response.Header.Get("ETag") != tagOf(body) ||
 			response.Header.Get("Website-Commit") != body {

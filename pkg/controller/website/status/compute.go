@@ -29,9 +29,9 @@ type Input struct {
 	// ServiceMissing is true when there is no Service and it could not be created.
 	ServiceMissing bool
 	// PodSelector selects the ready pods. It is nil when there are none and the labels of the next
-	// ones are unknown.
+	// ready pods are unknown.
 	PodSelector map[string]string
-	// ServiceWaits is the time for which the Service still selects pods of another controller.
+	// ServiceWaits is the time until the Service stops selecting the pods of the original controller.
 	ServiceWaits time.Duration
 	// RolloutPending is true while the replacement of the pods waits for rollouts of other Websites.
 	RolloutPending bool
@@ -55,7 +55,7 @@ type Input struct {
 	RoutesRemain bool
 	// Problem is the reason why the children differ from their desired state.
 	Problem *problem.Problem
-	// SyncRequest and Origin are remembered by the controller.
+	// SyncRequest and Origin are state that the controller keeps in memory only.
 	SyncRequest SyncRequest
 	Origin      Origin
 	Now         time.Time
@@ -86,14 +86,15 @@ func (in *Input) ReadyPods() []*corev1.Pod {
 	return ready
 }
 
-// Compute returns the status to report. Values that are unknown now keep their last reported state.
+// Compute returns the status to report. Fields whose values are currently unknown keep their last
+// reported values.
 func Compute(input *Input) v1beta1.WebsiteStatus {
 	computed := *input
 	in := &computed
 	in.hosts = in.hostStatuses()
 	in.routed = routedDeclaration.decide(in)
 	status := *in.Website.Status.DeepCopy()
-	// Autoscalers get it from the scale subresource, and select pods by it.
+	// A HorizontalPodAutoscaler reads the selector from the scale subresource to find the pods.
 	if in.PodSelector != nil {
 		status.Selector = labels.SelectorFromSet(in.PodSelector).String()
 	} else if status.Selector == "" {
@@ -108,8 +109,8 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	if in.Deployment == nil || in.ServiceTaken {
 		status.URLs = nil
 	}
-	// The node port stays in the status when the Service is gone, in order to create it again with
-	// that port, unless its name is another's.
+	// The status keeps the node port of a deleted Service, so that the controller recreates it with the
+	// same port, unless another client's object has the name of the Service or of the Deployment.
 	if in.ServiceTaken || in.Deployment == nil && in.Problem != nil &&
 		in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
 		status.NodePort = 0
@@ -126,7 +127,7 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	for _, condition := range conditions {
 		if decided := condition.decide(in); decided != nil {
 			if condition.kind == v1beta1.WebsiteReconciling && !in.isReported(condition.kind, decided.Reason) {
-				// This is another condition, which starts now.
+				// Reconciling has a new reason or generation: reset its lastTransitionTime.
 				meta.RemoveStatusCondition(&status.Conditions, condition.kind)
 			}
 			meta.SetStatusCondition(&status.Conditions, *decided)
@@ -141,7 +142,8 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	return status
 }
 
-// Recheck returns the time until a computed status changes without an event, or 0.
+// Recheck returns the time after which the status must be computed again even without an event. It
+// returns 0 if no such time is due.
 func Recheck(in *Input, computed *v1beta1.WebsiteStatus) time.Duration {
 	var next time.Duration
 	due := func(in time.Duration) {
@@ -178,12 +180,12 @@ func (in *Input) isReported(kind, reason string) bool {
 	return before != nil && before.Reason == reason && before.ObservedGeneration == in.Website.Generation
 }
 
-// withDigits matches the words of a message that change with every try: ports of connections, the
-// rest of a quota.
+// withDigits matches words with digits, which can change with every retry, such as ports of connections
+// and the remaining quota.
 var withDigits = regexp.MustCompile(`\S*[0-9]\S*`)
 
-// SameExceptWording reports whether a condition differs only in words that change with every try. A
-// write would reconcile the Website again, with other words.
+// SameExceptWording reports whether two versions of a condition differ only in words that change with
+// every retry. Such a condition keeps its old message, because a status write triggers a reconcile.
 func SameExceptWording(before, after *metav1.Condition) bool {
 	if before.Status != after.Status || before.Reason != after.Reason ||
 		before.ObservedGeneration != after.ObservedGeneration {
@@ -191,7 +193,7 @@ func SameExceptWording(before, after *metav1.Condition) bool {
 	}
 	switch after.Reason {
 	case v1beta1.WebsiteReasonReconcileError:
-		// The errors of one write alternate: a connection is refused, or times out.
+		// Retries of one write can fail in different ways: the connection is refused, or times out.
 		return whatWasDone(before.Message) == whatWasDone(after.Message)
 	case v1beta1.WebsiteReasonQuotaExceeded, v1beta1.WebsiteReasonAdmissionDenied:
 		return withDigits.ReplaceAllString(before.Message, "0") == withDigits.ReplaceAllString(after.Message, "0")
@@ -200,8 +202,8 @@ func SameExceptWording(before, after *metav1.Condition) bool {
 	}
 }
 
-// whatWasDone returns the beginning of an error message, which names the failed operation and its
-// object.
+// whatWasDone returns the part of an error message before the first colon, which names the failed
+// operation and its object.
 func whatWasDone(message string) string {
 	done, _, _ := strings.Cut(message, ": ")
 	return done

@@ -10,8 +10,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// DeploymentSelector returns the selector for the Deployment of a Website. It is immutable, so an
-// existing Deployment keeps a selector that selects the pods of the Website. existing may be nil.
+// DeploymentSelector returns the selector for the Deployment of a Website. A selector is immutable, so
+// an existing Deployment keeps its selector if that selects only pods of the Website. existing may be
+// nil.
 func DeploymentSelector(website *v1beta1.Website, existing *cached.Deployment) map[string]string {
 	if existing != nil && selects(existing.Selector, resources.PodLabels(website)) {
 		return existing.Selector
@@ -19,8 +20,8 @@ func DeploymentSelector(website *v1beta1.Website, existing *cached.Deployment) m
 	return resources.PodSelector(website)
 }
 
-// selects reports whether a selector without expressions selects pods with these labels, and no pods
-// of other Websites: the Service has the same selector until a pod is ready.
+// selects reports whether a selector selects pods with these labels, and no pods of other Websites.
+// The latter matters because a new Service has the selector of the Deployment until a pod is ready.
 func selects(selector, labels map[string]string) bool {
 	if selector[resources.LabelDeployment] == "" && selector[resources.LabelController] == "" {
 		return false
@@ -33,10 +34,11 @@ func selects(selector, labels map[string]string) bool {
 	return true
 }
 
-// ServingPodSelector returns labels that all ready pods of a Deployment have, with
-// resources.LabelDeployment as soon as each carries it. Any version of this controller made the ready
-// pods, so they have the named port of resources.Service. Without ready pods, the selector of the
-// Deployment decides: it is nil if pods without the label, or of another controller, may still serve.
+// ServingPodSelector returns labels that all ready pods of a Deployment have. They include
+// resources.LabelDeployment once all ready pods have that label. The caller passes only pods that a
+// version of this controller has created, so they have the named port of resources.Service. Without
+// ready pods, the result is nil unless the selector of the Deployment has resources.LabelDeployment:
+// pods without the label, or of the original controller, may still serve.
 func ServingPodSelector(website *v1beta1.Website, deployment *cached.Deployment,
 	ready []*corev1.Pod) map[string]string {
 	exact, name := resources.PodSelector(website), resources.DeploymentName(website)
@@ -54,8 +56,8 @@ func ServingPodSelector(website *v1beta1.Website, deployment *cached.Deployment,
 	return exact
 }
 
-// Service builds the Service of a Website for pods with these labels. If they are nil, an existing
-// Service keeps its pods and port.
+// Service builds the Service of a Website, with podSelector as its selector. If podSelector is nil, an
+// existing Service keeps its selector and its target port.
 func Service(website *v1beta1.Website, deployment *cached.Deployment, existing *cached.Service,
 	podSelector map[string]string) *corev1ac.ServiceApplyConfiguration {
 	desired := resources.Service(website)
@@ -76,8 +78,8 @@ func Service(website *v1beta1.Website, deployment *cached.Deployment, existing *
 	return desired
 }
 
-// PodDisruptionBudget builds the PodDisruptionBudget of a Website for pods with these labels. If they
-// are nil, an existing one keeps its selector.
+// PodDisruptionBudget builds the PodDisruptionBudget of a Website, with podSelector as its selector. If
+// podSelector is nil, an existing PodDisruptionBudget keeps its selector.
 func PodDisruptionBudget(
 	website *v1beta1.Website, deployment *cached.Deployment, existing *cached.PodDisruptionBudget,
 	podSelector map[string]string,
