@@ -15,9 +15,9 @@ const (
 	coreDNSReadyPort = "8181"
 )
 
-// corefileTemplate configures CoreDNS for the queries of pods. Names below HostDomain resolve to the
-// node, on which the Gateway listens, if there is one. All other names are NXDOMAIN: pods cannot
-// resolve external names.
+// corefileTemplate configures CoreDNS for the queries of pods. HostDomain and all names below it
+// resolve to the node, on which the Gateway listens, if there is one. All other names are NXDOMAIN:
+// pods cannot resolve external names.
 const corefileTemplate = `.:53 {
     bind {{.Host}}
     errors

@@ -127,8 +127,8 @@ func TestPasswordAfterRedirect(t *testing.T) {
 	}
 }
 
-// TestPasswordIsNowhere: no process has the password in its arguments or environment variables, and no file
-// contains it.
+// TestPasswordIsNowhere: no process has the password in its arguments or environment variables, and no
+// file in the directory of the repository contains it.
 func TestPasswordIsNowhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

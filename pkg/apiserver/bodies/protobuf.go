@@ -87,8 +87,8 @@ func (m *message) check(value []byte, of reflect.Type) error {
 	return checkText(value)
 }
 
-// fieldOf returns the JSON name and the type of the length-delimited field with a number. Other fields have no
-// limits.
+// fieldOf returns the JSON name and the type of the length-delimited field with a number. It returns "" and
+// nil for other numbers.
 func fieldOf(of reflect.Type, number protowire.Number) (name string, field reflect.Type) {
 	for i := range of.NumField() {
 		f := of.Field(i)
