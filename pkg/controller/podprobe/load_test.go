@@ -187,13 +187,13 @@ func TestSiblingsAreProbedAtOnce(t *testing.T) {
 			p.Probe(cache.NewObjectName("good", "site"), podOf("good", i))
 		}
 		time.Sleep(5 * time.Second)
-		commits := func() (n int) {
+		commits := func() (count int) {
 			for i := range n {
 				if seen, _ := p.Observation(podOf("good", i).UID); seen.Commit == commitB {
-					n++
+					count++
 				}
 			}
-			return n
+			return count
 		}
 		pods.set(commitB, nil)
 		p.Probe(cache.NewObjectName("good", "site"), podOf("good", 0))

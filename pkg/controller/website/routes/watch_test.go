@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,10 @@ func TestDiscovery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kube, gateway := fake.NewClientset(), gatewayfake.NewClientset()
+				var mu sync.Mutex
 				answer := func(action clienttesting.Action) error {
+					mu.Lock()
+					defer mu.Unlock()
 					resource := action.GetResource()
 					for _, missing := range test.missing {
 						if resource.Resource == missing {
@@ -87,7 +91,9 @@ func TestDiscovery(t *testing.T) {
 						test.listenerSets)
 				}
 				before := changes.Load()
+				mu.Lock()
 				test.missing, test.failing = nil, ""
+				mu.Unlock()
 				time.Sleep(2 * defaultDiscoveryPeriod)
 				synctest.Wait()
 				if state, want := r.current(), (clusterState{ListenerSets: true}); state != want {
