@@ -47,13 +47,13 @@ func tlsOptions() map[string]traefiktls.Options {
 }
 
 // follow applies configurations until the context ends. An invalid one is skipped.
-func (e *edge) follow(ctx context.Context, configurations <-chan dynamic.Message) {
+func (e *edge) follow(ctx context.Context, messages <-chan dynamic.Message) {
 	configurations := map[string]*dynamic.Configuration{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case message := <-configurations:
+		case message := <-messages:
 			configurations[message.ProviderName] = message.Configuration
 		}
 		entries, errs := e.build(ctx, configurations)
