@@ -94,9 +94,11 @@ func (e *environment) observe(t *testing.T, host string, count int) (finish func
 	config := *e.config
 	config.Host = host
 	client := framework.NewClients(t, &config).Websites.WebsiteV1beta1().Websites(namespace)
-	if _, err := client.List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	// A server opens up to a second after another one of the same store.
+	framework.WaitFor(t, "the server is open", func(ctx context.Context) error {
+		_, err := client.List(ctx, metav1.ListOptions{})
+		return err
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var observers sync.WaitGroup
 	observers.Go(func() {
