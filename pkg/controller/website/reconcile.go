@@ -269,8 +269,7 @@ func (r *reconciler) prepareDeploys(run *reconciliation, problems []*problem.Pro
 	deploys.Observe(website, r.clock.Now())
 	deploys.Recall(input)
 	input.Origin.SeenTime = r.pods.firstSeen(input)
-	isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit
-	if isReported && len(problems) == 0 && status.ServesSpec(input) {
+	if len(problems) == 0 && status.ReportsSpec(input) {
 		deploys.Served(website.Generation)
 	}
 	r.pods.want(website)

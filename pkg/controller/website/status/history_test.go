@@ -180,10 +180,32 @@ func TestPinned(t *testing.T) {
 						test.status, test.reason)
 				}
 			}
-			if got := ServesSpec(in); got != test.servesSpec {
-				t.Errorf("ServesSpec() is %t", got)
+			if got := servesSpec(in); got != test.servesSpec {
+				t.Errorf("servesSpec() is %t", got)
 			}
 		})
+	}
+}
+
+// TestReportsSpec: the spec is the cause of a release until a status with its commit is written, also if that takes
+// several reconciliations.
+func TestReportsSpec(t *testing.T) {
+	for name, test := range map[string]struct {
+		written string
+		want    bool
+	}{
+		"before the first status":  {"", false},
+		"before the status":        {commitB, false},
+		"the status is up to date": {commitA, true},
+	} {
+		in := newInput(func(in *Input) {
+			if in.Website.Status.Commit = test.written; test.written != "" {
+				in.Website.Status.History = []v1beta1.WebsiteRelease{{Commit: test.written}}
+			}
+		})
+		if got := ReportsSpec(in); got != test.want {
+			t.Errorf("%s: ReportsSpec() is %t", name, got)
+		}
 	}
 }
 

@@ -6,8 +6,16 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// ServesSpec reports whether all ready pods serve the spec, once the Deployment is up to date.
-func ServesSpec(in *Input) bool {
+// ReportsSpec reports whether all ready pods serve the spec, and the written status has their commit: until then, the
+// spec is the cause of their release.
+func ReportsSpec(in *Input) bool {
+	commit, _ := commitOf(in.Pods)
+	written := in.Website.Status
+	return servesSpec(in) && written.Commit == commit && len(written.History) > 0 && written.History[0].Commit == commit
+}
+
+// servesSpec reports whether all ready pods serve the spec, once the Deployment is up to date.
+func servesSpec(in *Input) bool {
 	commit, state := commitOf(in.Pods)
 	pin := resources.PinOf(in.Website)
 	if !in.rolledOut() || state != commitAgreed || requests.IsCommit(pin) && commit != pin {
