@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/disk"
@@ -229,14 +230,23 @@ func (r *Repository) fetchObjects(ctx context.Context, c command) error {
 		}
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
+		var measuring sync.WaitGroup
+		defer measuring.Wait()
 		defer cancel(nil)
-		go func() {
-			for ; ctx.Err() == nil; time.Sleep(measureInterval) {
+		measuring.Go(func() {
+			ticker := time.NewTicker(measureInterval)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+				}
 				if used, err := disk.UsageOf(r.path(repositoryDir)); err == nil && used.Size-before.Size > room {
 					cancel(failure(ReasonTooLarge, ""))
 				}
 			}
-		}()
+		})
 	}
 	_, err = r.run(ctx, c)
 	return err
