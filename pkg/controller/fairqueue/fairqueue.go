@@ -87,11 +87,11 @@ func (q *Queue[K]) Len() int {
 // Pop returns the next key. The work queue calls it only when Len is not 0.
 func (q *Queue[K]) Pop() K {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	next, _ := q.next.Min()
 	q.served = max(q.served, next.used)
 	key := next.waiting[0].key
-	q.mu.Unlock() // Only Finish may come in between, which leaves the order of the keys of a lane.
-	q.change(key, func(l *lane[K]) {
+	q.changeLocked(key, func(l *lane[K]) {
 		l.waiting = l.waiting[1:]
 		l.inFlight++
 	})
@@ -106,10 +106,16 @@ func (q *Queue[K]) Finish(key K, took time.Duration) {
 	})
 }
 
-// change changes the lane of a key, and its position. A lane without keys is forgotten.
+// change is changeLocked with the lock.
 func (q *Queue[K]) change(key K, change func(*lane[K])) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.changeLocked(key, change)
+}
+
+// changeLocked changes the lane of a key, and its position. A lane without keys is forgotten. The caller
+// holds the lock.
+func (q *Queue[K]) changeLocked(key K, change func(*lane[K])) {
 	namespace := q.namespaceOf(key)
 	l := q.lanes[namespace]
 	if l == nil {
