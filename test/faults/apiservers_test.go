@@ -37,10 +37,7 @@ func readRevisions(ctx context.Context) (revisions, error) {
 // differ, as resource versions of two stores are unrelated.
 func TestRevisionsOfTwoStores(t *testing.T) {
 	ctx := t.Context()
-	observer, err := newObserver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	observer := newObserver(t)
 	at, err := readRevisions(ctx)
 	if err != nil {
 		t.Fatal(err)

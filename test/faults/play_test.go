@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// checkPeriod is the time between two checks of a namespace. A check costs up to nine requests, and
+// checkPeriod is the time between two checks of a namespace. A check costs some requests, and
 // 32 namespaces are checked at once: with a shorter period, the checks would take more CPU than the
 // components under test.
 const checkPeriod = time.Second
@@ -137,12 +137,12 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 	if err := errors.Join(each(worlds, do)...); err != nil {
 		t.Fatal(err)
 	}
-	references := map[string]func(context.Context) (state, error){}
+	references := map[string]func() (state, error){}
 	for i, p := range points {
 		if want != nil {
-			references[p.scenario.name] = func(context.Context) (state, error) { return want, nil }
+			references[p.scenario.name] = func() (state, error) { return want, nil }
 		} else if references[p.scenario.name] == nil && p.fault == nil {
-			references[p.scenario.name] = o.latest(worlds[i].namespace)
+			references[p.scenario.name] = func() (state, error) { return o.cached(worlds[i].namespace) }
 		}
 	}
 	there := func(ctx context.Context, i int) error {
@@ -150,11 +150,11 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 		if err := s.until(ctx, w); err != nil {
 			return err
 		}
-		wanted, err := references[s.name](ctx)
+		wanted, err := references[s.name]()
 		if err != nil {
 			return err
 		}
-		have, err := o.read(ctx, w.namespace, cached)
+		have, err := o.cached(w.namespace)
 		if difference := have.diff(wanted); err == nil && difference != "" {
 			err = errors.New(difference)
 		}
@@ -201,7 +201,7 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 			}
 		}
 		var read error
-		have.state, read = o.read(ctx, w.namespace, "")
+		have.state, read = o.latest(ctx, w.namespace)
 		reported, events := o.reported(ctx, w.namespace)
 		have.reported = reported
 		have.err = errors.Join(have.err, read, events)
@@ -216,27 +216,6 @@ func indexes[T any](all []T) []int {
 		list[i] = i
 	}
 	return list
-}
-
-// latest returns a function that returns the state of a namespace, at most a second old: the other
-// namespaces of a batch are compared with it.
-func (o *observer) latest(namespace string) func(context.Context) (state, error) {
-	var mu sync.Mutex
-	var last state
-	var read time.Time
-	return func(ctx context.Context) (state, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if last != nil && time.Since(read) < time.Second {
-			return last, nil
-		}
-		current, err := o.read(ctx, namespace, cached)
-		if err != nil {
-			return nil, err
-		}
-		last, read = current, time.Now()
-		return last, nil
-	}
 }
 
 // prepare creates the initial objects of the scenarios.

@@ -34,10 +34,7 @@ const (
 // such as lists and watches, meet their faults in plays of their own, as the faults would affect
 // all namespaces.
 func TestEveryCall(t *testing.T) {
-	observer, err := newObserver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	observer := newObserver(t)
 	wanted, err := rules()
 	if err != nil {
 		t.Fatal(err)

@@ -9,13 +9,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
@@ -44,21 +47,35 @@ func (s state) diff(want state) string {
 
 // observer reads states.
 type observer struct {
-	client   dynamic.Interface
-	children []schema.GroupVersionResource
+	client    dynamic.Interface
+	resources []schema.GroupVersionResource
+	// caches of all namespaces spare a list of each resource for each check of a namespace.
+	caches dynamicinformer.DynamicSharedInformerFactory
 }
 
-func newObserver() (*observer, error) {
-	config := framework.Cluster.AdminConfig()
-	client, err := dynamic.NewForConfig(config)
+func newObserver(t *testing.T) *observer {
+	t.Helper()
+	client, err := dynamic.NewForConfig(framework.Cluster.AdminConfig())
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	children, err := childResources()
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	return &observer{client: client, children: children}, nil
+	o := &observer{client: client, caches: dynamicinformer.NewDynamicSharedInformerFactory(client, 0)}
+	o.resources = append([]schema.GroupVersionResource{websiteResource, replicaSetResource}, children...)
+	for _, resource := range o.resources {
+		o.caches.ForResource(resource)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o.caches.Start(ctx.Done())
+	t.Cleanup(func() {
+		cancel()
+		o.caches.Shutdown()
+	})
+	o.caches.WaitForCacheSync(t.Context().Done())
+	return o
 }
 
 var (
@@ -66,22 +83,37 @@ var (
 	replicaSetResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 )
 
-// cached is the resource version for a state that may be some milliseconds old: no request
-// reaches etcd.
-const cached = "0"
-
-// read returns the state of a namespace at a resource version; the latest if that is empty.
-func (o *observer) read(ctx context.Context, namespace, version string) (state, error) {
-	seen := state{}
+// latest returns the state of a namespace.
+func (o *observer) latest(ctx context.Context, namespace string) (state, error) {
 	var objects []unstructured.Unstructured
-	for _, resource := range append([]schema.GroupVersionResource{websiteResource, replicaSetResource}, o.children...) {
-		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: version})
+	for _, resource := range o.resources {
+		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
 		objects = append(objects, list.Items...)
 	}
-	normal := newNormalizer(namespace, objects)
+	return normalized(namespace, objects)
+}
+
+// cached returns the state of a namespace, which may be some milliseconds old, without a request.
+func (o *observer) cached(namespace string) (state, error) {
+	var objects []unstructured.Unstructured
+	for _, resource := range o.resources {
+		list, err := o.caches.ForResource(resource).Lister().ByNamespace(namespace).List(labels.Everything())
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range list {
+			objects = append(objects, *object.(*unstructured.Unstructured).DeepCopy())
+		}
+	}
+	return normalized(namespace, objects)
+}
+
+// normalized returns the state of the objects of a namespace, which it changes.
+func normalized(namespace string, objects []unstructured.Unstructured) (state, error) {
+	current, normal := state{}, newNormalizer(namespace, objects)
 	for _, object := range objects {
 		if normal.garbage(object) {
 			continue
@@ -91,10 +123,10 @@ func (o *observer) read(ctx context.Context, namespace, version string) (state, 
 			return nil, err
 		}
 		if name != "" {
-			seen[name] = content
+			current[name] = content
 		}
 	}
-	return seen, nil
+	return current, nil
 }
 
 // normalizer replaces values that are unique to a run.

@@ -91,9 +91,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 // may be reported as deleted, and every list must be complete.
 func (e *environment) observe(t *testing.T, host string, count int) (finish func()) {
 	t.Helper()
-	config := *e.config
-	config.Host = host
-	client := framework.NewClients(t, &config).Websites.WebsiteV1beta1().Websites(namespace)
+	client := e.limited(t, host)
 	// A server opens up to a second after another one of the same store.
 	framework.WaitFor(t, "the server is open", func(ctx context.Context) error {
 		_, err := client.List(ctx, metav1.ListOptions{})

@@ -11,10 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
+	v1beta1client "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -103,12 +105,25 @@ func (i *informed) mustMatch(t *testing.T) {
 	})
 }
 
+// limited returns a client of a server for requests without a pause. More of them find no more, and
+// take the processors from the components under test.
+func (e *environment) limited(t *testing.T, host string) v1beta1client.WebsiteInterface {
+	t.Helper()
+	config := rest.CopyConfig(e.config)
+	config.Host, config.QPS, config.Burst = host, 30, 1
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.WebsiteV1beta1().Websites(namespace)
+}
+
 // load patches Websites until the returned function is called. The server may reject
 // that while it is closed.
 func (e *environment) load(t *testing.T) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	client := e.websites.WebsiteV1beta1().Websites(namespace)
+	client := e.limited(t, e.config.Host)
 	var writers sync.WaitGroup
 	written := 0
 	writers.Go(func() {
