@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -33,26 +34,24 @@ func helm(t *testing.T, program string, args ...string) string {
 	return string(stdout)
 }
 
-// testChart replaces the installation by the chart's, runs its tests, and removes it.
-func testChart(t *testing.T, program, sites string, before map[string]string) {
-	t.Helper()
-	framework.KubectlRefused(t, "", "delete", "--wait=false", "-k", framework.Path("artifacts", "default"))
-	waitRemoved(t)
-
+// testChart installs the chart, runs its tests, and removes it.
+func testChart(t *testing.T, sites string) {
+	program := framework.BuildProgram(t, framework.Path("test", "clients", "wait"), "helm.sh/helm/v4/cmd/helm")
+	start := time.Now()
 	helm(t, program, "install", "website", framework.Path("artifacts", "chart"))
 	waitServed(t)
+	publish(t, sites, "first")
+	waitPage(t, sites, "first")
+	t.Logf("%s from helm install to a served page", time.Since(start).Round(time.Second))
 	framework.WaitReady(t, sites, "first")
 	said := helm(t, program, "test", "website", "--logs")
 	if !strings.Contains(said, "mycontroller.nevermosby.io/v1beta1 is served") {
 		t.Errorf("helm test printed: %s", said)
 	}
-	requireSame(t, sites, before)
-	publish(t, sites, "third")
-	waitPage(t, sites, "third")
-
 	t.Run("kube-apiserver accepts every overlay", func(t *testing.T) { testDryRun(t, program) })
-	before = children(t, sites)
-	// The API must have been available for some time before it is removed.
+
+	before := children(t, sites)
+	// It waits until the API has been available for registration.MinimumAge.
 	helm(t, program, "uninstall", "website")
 	requireClean(t)
 	waitRemoved(t)

@@ -236,6 +236,16 @@ func requireSame(t *testing.T, namespace string, before map[string]string) {
 	}
 }
 
+// requireIncluded fails the test if one of these children has been deleted or replaced. There may be others.
+func requireIncluded(t *testing.T, namespace string, before map[string]string) {
+	t.Helper()
+	after := children(t, namespace)
+	maps.DeleteFunc(after, func(name, _ string) bool { return before[name] == "" })
+	if !maps.Equal(before, after) {
+		t.Errorf("namespace %s had %v, now it has %v", namespace, before, after)
+	}
+}
+
 // waitRemoved waits until all pods of the installation are gone.
 func waitRemoved(t *testing.T) {
 	t.Helper()

@@ -17,9 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestDefault installs artifacts/default in an empty cluster, removes it and
-// installs it again, in each documented way. Sites stay online, and none of their
-// objects is deleted.
+// TestDefault installs the chart in an empty cluster and removes it, installs artifacts/default with
+// and without components, removes it and installs it again, in each documented way. Sites stay
+// online, and none of their objects is deleted.
 func TestDefault(t *testing.T) {
 	framework.RequireCluster(t)
 	keepSystem(t)
@@ -28,16 +28,20 @@ func TestDefault(t *testing.T) {
 		namespace.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	})
 
+	t.Run("chart", func(t *testing.T) { testChart(t, sites) })
+	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })
+	before := children(t, sites)
 	start := time.Now()
 	applyDefault(t)
 	waitServed(t)
 	t.Logf("%s from kubectl apply to a served API", time.Since(start).Round(time.Second))
-	publish(t, sites, "first")
-	waitPage(t, sites, "first")
+	publish(t, sites, "third")
+	waitPage(t, sites, "third")
 	t.Logf("%s from kubectl apply to a served page", time.Since(start).Round(time.Second))
-	framework.WaitReady(t, sites, "first")
+	framework.WaitReady(t, sites, "third")
 	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout,
 		"deployment/website-controller")
+	requireIncluded(t, sites, before)
 
 	t.Run("the controller writes only children of Websites", func(t *testing.T) {
 		for _, args := range [][]string{
@@ -67,18 +71,9 @@ func TestDefault(t *testing.T) {
 	t.Run("the controller runs no pods with privilege", func(t *testing.T) { testPods(t, sites) })
 	t.Run("a pod that never was ready is replaced", testMistakenImage)
 
-	program := framework.BuildProgram(t, framework.Path("test", "clients", "wait"), "helm.sh/helm/v4/cmd/helm")
-	before := children(t, sites)
 	// Without "uninstall", the API stays registered and is unavailable in between.
-	reinstall(t, sites, before)
-
-	publish(t, sites, "second")
-	waitPage(t, sites, "second")
-	framework.WaitReady(t, sites, "second")
-
-	t.Run("backup", func(t *testing.T) { testBackup(t, sites, "first", "second") })
-	t.Run("chart", func(t *testing.T) { testChart(t, program, sites, children(t, sites)) })
-	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })
+	reinstall(t, sites, children(t, sites))
+	t.Run("backup", func(t *testing.T) { testBackup(t, sites, "first", "third") })
 }
 
 // reinstall removes everything and installs it again, and checks the remaining objects in between.
@@ -164,9 +159,9 @@ func testHostNetwork(t *testing.T, sites string) {
 	if err != nil || len(pods) != 1 || pods[0].Status.PodIP != pods[0].Status.HostIP {
 		t.Errorf("website-apiserver is not in the network of its node: %+v, %v", pods, err)
 	}
-	publish(t, sites, "fourth")
-	waitPage(t, sites, "fourth")
-	framework.WaitReady(t, sites, "fourth")
+	publish(t, sites, "second")
+	waitPage(t, sites, "second")
+	framework.WaitReady(t, sites, "second")
 }
 
 // component writes an overlay with components, and returns its directory.
