@@ -38,6 +38,8 @@ func helm(t *testing.T, program string, args ...string) string {
 func testChart(t *testing.T, sites string) {
 	program := framework.BuildProgram(t, framework.Path("test", "clients", "wait"), "helm.sh/helm/v4/cmd/helm")
 	start := time.Now()
+	framework.Kubectl(t, "create", "namespace", systemNamespace)
+	framework.Kubectl(t, "label", "namespace", systemNamespace, "pod-security.kubernetes.io/enforce=restricted")
 	helm(t, program, "install", "website", framework.Path("artifacts", "chart"))
 	waitServed(t)
 	publish(t, sites, "first")
