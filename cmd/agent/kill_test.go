@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -24,45 +27,48 @@ func TestKillMatrix(t *testing.T) {
 		killsAgent bool
 	}{
 		"git":           {action: "kill -9 $$"},
-		"working git":   {action: "exec 3<&0; GIT <&3 & sleep 0.005; kill -9 $! $$"},
+		"working git":   {action: `exec 3<&0; "$GIT" "$@" <&3 & sleep 0.005; kill -9 $! $$`},
 		"git, locked":   {action: lock + "kill -9 $$"},
 		"agent":         {action: "sleep 600", killsAgent: true},
 		"agent, locked": {action: lock + "sleep 600", killsAgent: true},
-		"agent, after":  {action: "GIT; sleep 600", killsAgent: true},
+		"agent, after":  {action: `"$GIT" "$@"; sleep 600`, killsAgent: true},
 	}
 	for _, step := range []string{"fetch", "diff-tree", "cat-file", "read-tree", "rev-list", "pack-objects"} {
-		for victim, how := range victims {
-			t.Run(step+", "+victim, func(t *testing.T) {
-				t.Parallel()
-				r := newRemote(t)
-				push := func(page string) { r.pushBelow("p/", page, files{"p/random.bin": random(100_000), "other": page}) }
-				push("one")
-				p := newPod(t, r, "--path=p")
-				p.wrapGit(step, how.action)
-				p.start()
-				p.shows("one")
-				p.visited(func() {
-					p.arm()
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			push := func(page string) { r.pushBelow("p/", page, files{"p/random.bin": random(100_000), "other": page}) }
+			push("one")
+			p := newPod(t, r, "--path=p")
+			p.wrapGit(step)
+			p.start()
+			p.shows("one")
+			p.visited(func() {
+				for victim, how := range victims {
+					p.arm(how.action)
 					// Some steps are not part of every sync.
 					for i := 0; !p.fired(); i++ {
 						if i == 20 {
 							t.Fatalf("git %s is not run", step)
 						}
-						push(fmt.Sprint("two ", i))
-						p.revision()
-						time.Sleep(300 * time.Millisecond)
+						page := fmt.Sprint(victim, " two ", i)
+						push(page)
+						eventually(t, page+" is there, or git is killed", func() bool {
+							got, err := p.page()
+							return p.fired() || err == nil && got == page
+						})
 					}
 					if how.killsAgent {
 						time.Sleep(100 * time.Millisecond)
 						p.kill()
 						p.start()
 					}
-					push("three")
-					p.shows("three")
+					push(victim + " three")
+					p.shows(victim + " three")
 					p.reports("")
-				})
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -75,10 +81,10 @@ func TestKilledAtAnyTime(t *testing.T) {
 	p := startPod(t, r, "--period=20ms")
 	p.shows("start")
 	p.visited(func() {
-		for i := range 30 {
+		for i := range 15 {
 			page := fmt.Sprint("push ", i)
 			commit := r.push(page, files{"random.bin": random(50_000), "directory/file": page})
-			time.Sleep(time.Duration(10*i) * time.Millisecond)
+			time.Sleep(time.Duration(20*i) * time.Millisecond)
 			p.kill()
 			p.start()
 			p.shows(page)
@@ -157,4 +163,37 @@ func TestEnd(t *testing.T) {
 		t.Errorf("the agent ended after %s: %v", time.Since(begin), err)
 	}
 	p.showsNow("one")
+}
+
+// wrapGit puts a wrapper in front of git that runs an action at the first use of a subcommand after arm.
+func (p *pod) wrapGit(subcommand string) {
+	p.t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+GIT=%[3]s
+case " $* " in *" %[1]s "*) if [ -e %[2]s/armed ] && mv %[2]s/armed %[2]s/fired 2>/dev/null; then
+. %[2]s/fired
+fi ;; esac
+exec "$GIT" "$@"
+`, subcommand, p.path("bin"), path)
+	if err := os.WriteFile(p.path("bin/git"), []byte(script), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// arm enables an action of wrapGit, in which $GIT is the real git, and fired reports whether it has begun.
+func (p *pod) arm(action string) {
+	p.t.Helper()
+	if err := os.RemoveAll(p.path("bin/fired")); err != nil {
+		p.t.Fatal(err)
+	}
+	p.write("bin/armed", action)
+}
+
+func (p *pod) fired() bool {
+	_, err := os.Stat(p.path("bin/fired"))
+	return !errors.Is(err, fs.ErrNotExist)
 }

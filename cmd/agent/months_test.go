@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var manyPushes = flag.Int("pushes", 10, "number of pushes of 1 MiB; 2000 are the pushes of months")
+var manyPushes = flag.Int("pushes", 10, "number of pushes of 256 KiB; 2000 are the pushes of months")
 
 // TestManyPushes: git's directory stays about as large as a fresh clone, for any number
 // of pushes.
@@ -22,7 +22,7 @@ func TestManyPushes(t *testing.T) {
 	var took []time.Duration
 	for i := range *manyPushes {
 		page := fmt.Sprint("push ", i)
-		r.push(page, files{"random.bin": random(1 << 20)})
+		r.push(page, files{"random.bin": random(256 << 10)})
 		begin := time.Now()
 		p.shows(page)
 		took = append(took, time.Since(begin))

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -176,7 +175,7 @@ func (p *pod) visited(during func()) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for begin := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
+	for begin := time.Now(); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Since(begin) > 30*time.Second {
 			t.Fatalf("not after half a minute: %s", what)
 		}
@@ -282,31 +281,4 @@ func (p *pod) pin(commit string, generation int) agent.Status {
 func (p *pod) givePin(pin requests.Pin) {
 	p.t.Helper()
 	p.write("config/"+requests.PinFile, pin.String())
-}
-
-// wrapGit puts a wrapper in front of git that runs an action at the first use of a subcommand after arm. GIT in the
-// action is the real git with its arguments.
-func (p *pod) wrapGit(subcommand, action string) {
-	p.t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	script := fmt.Sprintf(`#!/bin/sh
-case " $* " in *" %s "*) if [ -e %[2]s/armed ] && mkdir %[2]s/done 2>/dev/null; then
-%[3]s
-fi ;; esac
-exec %[4]s "$@"
-`, subcommand, p.path("bin"), strings.ReplaceAll(action, "GIT", path+` "$@"`), path)
-	if err := os.WriteFile(p.path("bin/git"), []byte(script), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// arm enables the action of wrapGit, and fired reports whether it has run.
-func (p *pod) arm() { p.t.Helper(); p.write("bin/armed", "") }
-
-func (p *pod) fired() bool {
-	_, err := os.Stat(p.path("bin/done"))
-	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
-var largePushes = flag.Bool("large-pushes", false, "push a site of 200 MB, instead of a twentieth of that")
+var largePushes = flag.Bool("large-pushes", false, "push a site of 200 MB, instead of a hundredth of that")
 
 // usedBy returns the disk space of the files in a directory, each counted once.
 func usedBy(dir string) (used int64) {
@@ -77,9 +78,11 @@ func TestTooLarge(t *testing.T) {
 	p.shows("one")
 	p.within(limit, func() {
 		for i, content := range []files{
-			{"pack.bin": random(40 << 20)},
-			{"files.txt": strings.Repeat("compressed\n", 4<<20)},
+			{"pack.bin": random(14 << 20)},
+			{"files.txt": strings.Repeat("compressed\n", 2<<20)},
 		} {
+			// Only the text is sent compressed.
+			r.run("config", "core.compression", strconv.Itoa(i))
 			large := r.push("large", content)
 			for attempt := range 2 {
 				status := p.sync(fmt.Sprintf("large-%d-%d", i, attempt))
@@ -112,8 +115,8 @@ func TestTooLarge(t *testing.T) {
 // TestPushesFitTheVolume repeatedly pushes a site of a tenth of the volume.
 func TestPushesFitTheVolume(t *testing.T) {
 	t.Parallel()
-	const files100 = 100
-	size, limit := 10_000_000, int64(108<<20)
+	const number = 20
+	size, limit := 2_000_000, int64(22<<20)
 	if *largePushes {
 		// This is the default of spec.storage.sizeLimit.
 		size, limit = 200_000_000, 2<<30
@@ -126,8 +129,8 @@ func TestPushesFitTheVolume(t *testing.T) {
 	p.within(limit, func() {
 		for i := range 10 {
 			photos := files{}
-			for file := range files100 {
-				photos[fmt.Sprintf("photo-%d.jpg", file)] = random(size / files100)
+			for file := range number {
+				photos[fmt.Sprintf("photo-%d.jpg", file)] = random(size / number)
 			}
 			page := fmt.Sprintf("push %d", i+1)
 			r.push(page, photos)
@@ -144,7 +147,7 @@ func TestPushesFitTheVolume(t *testing.T) {
 // a submodule.
 func TestFailedSyncsFitTheVolume(t *testing.T) {
 	t.Parallel()
-	const limit = 12 << 20
+	const limit = 6 << 20
 	r := newRemote(t)
 	one := r.push("one")
 	p := startPod(t, r, "--submodules=Recursive", fmt.Sprintf("--disk-budget=%d", limit*9/10))
@@ -154,13 +157,13 @@ func TestFailedSyncsFitTheVolume(t *testing.T) {
 			".gitmodules": "[submodule \"module\"]\n\tpath = module\n\turl = " + r.url + "/none.git\n", "module": "@" + one,
 		}
 		for i := range 4 {
-			r.push("not published", modules, files{"random.bin": random(4 << 20)})
+			r.push("not published", modules, files{"random.bin": random(2 << 20)})
 			if status := p.sync(fmt.Sprint("fails-", i)); reasonOf(status) == "" || status.Commit != one {
 				t.Errorf("the status is %+v", status)
 			}
 		}
 		p.showsNow("one")
-		r.push("two", files{"random.bin": random(3 << 20)})
+		r.push("two", files{"random.bin": random(3 << 19)})
 		if status := p.sync("succeeds"); status.Failure != nil {
 			t.Errorf("the status is %+v", status)
 		}

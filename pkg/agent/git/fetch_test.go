@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 )
@@ -32,6 +33,16 @@ func random(size int) string {
 // TestFetch publishes what each kind of server has, of all of the repository and of a path, before and after a push.
 func TestFetch(t *testing.T) {
 	t.Parallel()
+	o := newOrigin(t)
+	pushes := []files{
+		{"public/a b é/index.html": "one", "public/a b é/gone": "x", "other": random(100_000)},
+		{"public/a b é/index.html": "two", "public/a b é/new": "n", "other": random(100_000)},
+	}
+	var commits []string
+	for i, content := range pushes {
+		commits = append(commits, o.commitTo(fmt.Sprint(i), content))
+	}
+	o.git(nil, "update-server-info")
 	for name, how := range map[string]func(*server){
 		"git":                     func(*server) {},
 		"TLS":                     overTLS,
@@ -42,25 +53,19 @@ func TestFetch(t *testing.T) {
 		for _, path := range []string{"", "public/a b é"} {
 			t.Run(name+" "+path, func(t *testing.T) {
 				t.Parallel()
-				o := newOrigin(t)
-				before := files{"public/a b é/index.html": "one", "public/a b é/gone": "x", "other": random(100_000)}
-				o.commit(before)
 				s := o.serve(how)
 				r := newRepository(t, s.url(o), ofPath(path))
 				if s.TLS != nil {
 					r.CAFile = s.caFile(t)
 				}
-				for _, content := range []files{before,
-					{"public/a b é/index.html": "two", "public/a b é/new": "n", "other": random(100_000)}} {
-					commit := o.commit(content)
-					o.git(nil, "update-server-info")
-					tree, got := r.sync(t, "refs/heads/main")
+				for i, content := range pushes {
+					tree, got := r.sync(t, fmt.Sprintf("refs/heads/%d", i))
 					want := maps.Clone(content)
 					if path != "" {
 						delete(want, "other")
 					}
-					if tree.Commit != commit || !maps.Equal(got, want) {
-						t.Errorf("commit %s with %d files, want %s with %d", tree.Commit, len(got), commit, len(want))
+					if tree.Commit != commits[i] || !maps.Equal(got, want) {
+						t.Errorf("commit %s with %d files, want %s with %d", tree.Commit, len(got), commits[i], len(want))
 					}
 				}
 			})

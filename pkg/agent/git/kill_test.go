@@ -50,6 +50,12 @@ func TestKill(t *testing.T) {
 // TestDamage: the next sync succeeds after any damage to the disk.
 func TestDamage(t *testing.T) {
 	t.Parallel()
+	o := newOrigin(t)
+	o.commit(files{"p/a": "1", "p/b": "same", "q": "q"})
+	synced := newRepository(t, o.serve().url(o), ofPath("p"))
+	synced.sync(t, "HEAD")
+	content := files{"p/a": "2", "p/b": "same"}
+	o.commit(content)
 	remove := func(pattern string) func(t *testing.T, root string) {
 		return func(t *testing.T, root string) {
 			found, _ := filepath.Glob(filepath.Join(root, pattern))
@@ -98,13 +104,8 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOrigin(t)
-			o.commit(files{"p/a": "1", "p/b": "same", "q": "q"})
-			r := newRepository(t, o.serve().url(o), ofPath("p"))
-			r.sync(t, "HEAD")
+			r := synced.fork(t, synced.URL)
 			damage(t, r.Dir)
-			content := files{"p/a": "2", "p/b": "same"}
-			o.commit(content)
 			tree, err := r.Fetch(t.Context(), "HEAD")
 			if err == nil {
 				err = r.Checkout(t.Context(), tree)

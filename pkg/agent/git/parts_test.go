@@ -90,7 +90,7 @@ func TestSmallPathOfLargeRepository(t *testing.T) {
 	o := newOrigin(t)
 	content := files{}
 	for i := range 40 {
-		content[fmt.Sprintf("media/%d", i)] = random(200_000)
+		content[fmt.Sprintf("media/%d", i)] = random(20_000)
 		content[fmt.Sprintf("site/%d.html", i)] = random(1000)
 	}
 	o.commit(content)
@@ -98,7 +98,7 @@ func TestSmallPathOfLargeRepository(t *testing.T) {
 	r := newRepository(t, s.url(o), ofPath("site"))
 	r.sync(t, "HEAD")
 	size, err := r.Size()
-	t.Logf("a path of 40 kB in 8 MB takes %d bytes of transfer and %d of disk, and %d requests",
+	t.Logf("a path of 40 kB in 800 kB takes %d bytes of transfer and %d of disk, and %d requests",
 		s.bytes(), size, s.posts())
 	// The references, the commit with its directories, the files.
 	if err != nil || s.bytes() > 150_000 || size > 150_000 || s.posts() > 3 {

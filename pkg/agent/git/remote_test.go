@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -16,93 +15,6 @@ import (
 	"testing"
 	"time"
 )
-
-// files are the content of a commit by path. "-> x" is a symbolic link to x, "@x" a submodule at the commit x.
-type files map[string]string
-
-// origin is a bare repository to fetch from.
-type origin struct {
-	t      *testing.T
-	dir    string
-	format string
-	time   int
-}
-
-func newOrigin(t *testing.T, settings ...string) *origin {
-	t.Helper()
-	return newOriginAt(t, filepath.Join(t.TempDir(), "site.git"), "sha1", settings...)
-}
-
-func newOriginAt(t *testing.T, dir, format string, settings ...string) *origin {
-	t.Helper()
-	o := &origin{t: t, dir: dir, format: format, time: 1_700_000_000}
-	o.git(nil, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format="+format, dir)
-	config, err := os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = config.Close() }()
-	for _, setting := range append([]string{"uploadpack.allowFilter=true"}, settings...) {
-		key, value, _ := strings.Cut(setting, "=")
-		section, name, _ := strings.Cut(key, ".")
-		if _, err := fmt.Fprintf(config, "[%s]\n%s = %s\n", section, name, value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return o
-}
-
-func (o *origin) command(args ...string) *exec.Cmd {
-	command := exec.Command("git", args...)
-	command.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_DIR=" + o.dir,
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
-	}
-	return command
-}
-
-func (o *origin) git(stdin io.Reader, args ...string) string {
-	o.t.Helper()
-	command := o.command(args...)
-	command.Stdin = stdin
-	output, err := command.CombinedOutput()
-	if err != nil {
-		o.t.Fatalf("git %q: %v: %s", args, err, output)
-	}
-	return strings.TrimSpace(string(output))
-}
-
-// commit replaces the content of a branch, and returns its commit.
-func (o *origin) commit(content files) string { o.t.Helper(); return o.commitTo("main", content) }
-
-func (o *origin) commitTo(branch string, content files) string {
-	o.t.Helper()
-	var stream bytes.Buffer
-	o.writeCommit(&stream, branch, true, content)
-	o.git(&stream, "fast-import", "--quiet", "--force")
-	return o.git(nil, "rev-parse", "refs/heads/"+branch)
-}
-
-// writeCommit writes a commit for fast-import. One that does not replace the content adds to it.
-func (o *origin) writeCommit(w io.Writer, branch string, replace bool, content files) {
-	o.time++
-	fmt.Fprintf(w, "commit refs/heads/%s\ncommitter a <a@example.com> %d +0000\ndata 1\nx\n", branch, o.time)
-	if replace {
-		fmt.Fprint(w, "deleteall\n")
-	}
-	for name, text := range content {
-		mode := "100644"
-		if target, isLink := strings.CutPrefix(text, "-> "); isLink {
-			mode, text = "120000", target
-		}
-		if commit, isModule := strings.CutPrefix(text, "@"); isModule {
-			fmt.Fprintf(w, "M 160000 %s %q\n", commit, name)
-			continue
-		}
-		fmt.Fprintf(w, "M %s inline %q\ndata %d\n%s\n", mode, name, len(text), text)
-	}
-	fmt.Fprintln(w)
-}
 
 // fault answers a request in the place of git.
 type fault func(w http.ResponseWriter, r *http.Request, git http.Handler)
@@ -122,16 +34,19 @@ type server struct {
 	sent       int64
 }
 
+// execPath is the directory of git's programs.
+var execPath = sync.OnceValue(func() string {
+	output, _ := exec.Command("git", "--exec-path").Output()
+	return strings.TrimSpace(string(output))
+})
+
 // serve serves the repositories next to an origin.
 func (o *origin) serve(how ...func(*server)) *server {
 	o.t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		o.t.Fatal(err)
-	}
 	s := &server{dir: filepath.Dir(o.dir)}
 	s.git = &cgi.Handler{
-		Path: path, Args: []string{"http-backend"}, Stderr: io.Discard,
+		// git would start it as another process.
+		Path: filepath.Join(execPath(), "git-http-backend"), Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + s.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent"},
 	}
 	s.Server = httptest.NewUnstartedServer(s)
@@ -313,6 +228,21 @@ func (r *Repository) sync(t *testing.T, ref string) (*Tree, files) {
 		t.Fatalf("%v\n%s", err, errText(err))
 	}
 	return tree, readFiles(t, r.Worktree())
+}
+
+// fork returns a repository at another address with the same files and state.
+func (r *Repository) fork(t *testing.T, url string) *Repository {
+	t.Helper()
+	forked := newRepository(t, url, func(o *Options) {
+		dir := o.Dir
+		*o = r.Options
+		o.Dir, o.URL = dir, url
+	})
+	if output, err := exec.Command("cp", "--archive", r.Dir+"/.", forked.Dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	forked.full, forked.checkedOut, forked.needed = r.full, r.checkedOut, r.needed
+	return forked
 }
 
 // readFiles returns the files below a directory.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -72,7 +73,7 @@ func endlessReferences(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 	_, _ = io.WriteString(w, "001e# service=git-upload-pack\n0000")
 	for i := 0; r.Context().Err() == nil; i++ {
-		line := fmt.Sprintf("%040x refs/heads/%0200d\n", i+1, i)
+		line := fmt.Sprintf("%040x refs/heads/%04000d\n", i+1, i)
 		if _, err := fmt.Fprintf(w, "%04x%s", len(line)+4, line); err != nil {
 			return
 		}
@@ -108,6 +109,14 @@ const page = "<html><head><title>Sign in</title></head><body>please</body></html
 // directory.
 func TestRemotes(t *testing.T) {
 	t.Parallel()
+	o := newOrigin(t)
+	o.commit(files{"index.html": "one"})
+	o.commitTo("two", files{"index.html": "two", "random": random(100_000)})
+	three := files{"index.html": "three"}
+	o.commitTo("three", three)
+	o.git(nil, "tag", "file", "main:index.html")
+	synced := newRepository(t, o.serve().url(o))
+	synced.sync(t, "HEAD")
 	const advertisement, result = "Content-Type: application/x-git-upload-pack-advertisement",
 		"Content-Type: application/x-git-upload-pack-result"
 	for name, test := range map[string]struct {
@@ -170,7 +179,7 @@ func TestRemotes(t *testing.T) {
 				strings.Repeat("fff0\x01"+strings.Repeat("x", 0xfff0-5), 100)+"0000")),
 			tweak: roomy, want: []Reason{ReasonUnreachable, ReasonUnknown},
 		},
-		"endless references": {fault: endlessReferences, tweak: limited64,
+		"endless references": {fault: endlessReferences, tweak: limited,
 			want: []Reason{ReasonTimedOut, ReasonMemory}},
 		"an endless pack": {fault: packs(endlessPack), tweak: roomy, want: []Reason{ReasonTooLarge}},
 		"self-signed certificate": {how: overTLS, tweak: func(_ *testing.T, _ *server, o *Options) { o.CAFile = "" },
@@ -210,29 +219,21 @@ func TestRemotes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOrigin(t)
-			o.commit(files{"index.html": "one"})
-			o.git(nil, "tag", "file", o.git(nil, "rev-parse", "main:index.html"))
 			how := test.how
 			if how == nil {
 				how = func(*server) {}
 			}
 			s := o.serve(how)
-			r := newRepository(t, s.url(o))
+			r := synced.fork(t, s.url(o))
 			if s.TLS != nil {
 				r.CAFile = s.caFile(t)
 			}
-			r.sync(t, "HEAD")
 			well := r.Options
-			o.commit(files{"index.html": "two", "random": random(100_000)})
 			s.set(test.fault)
 			if test.tweak != nil {
 				test.tweak(t, s, &r.Options)
 			}
-			ref := test.ref
-			if ref == "" {
-				ref = "refs/heads/main"
-			}
+			ref := cmp.Or(test.ref, "refs/heads/two")
 			begin := time.Now()
 			_, err := r.Fetch(t.Context(), ref)
 			t.Logf("after %s: %v", time.Since(begin).Round(time.Millisecond), err)
@@ -244,9 +245,7 @@ func TestRemotes(t *testing.T) {
 			}
 			s.set(nil)
 			r.Options = well
-			content := files{"index.html": "three"}
-			o.commit(content)
-			if _, got := r.sync(t, "HEAD"); !maps.Equal(got, content) {
+			if _, got := r.sync(t, "refs/heads/three"); !maps.Equal(got, three) {
 				t.Errorf("then checked out %q", got)
 			}
 		})
@@ -254,7 +253,7 @@ func TestRemotes(t *testing.T) {
 }
 
 func impatient(_ *testing.T, _ *server, o *Options) { o.Timeout = time.Second }
-func limited64(_ *testing.T, _ *server, o *Options) { o.Timeout, o.Memory = 5*time.Second, 64<<20 }
+func limited(_ *testing.T, _ *server, o *Options)   { o.Timeout, o.Memory = 5*time.Second, 32<<20 }
 func roomy(_ *testing.T, _ *server, o *Options) {
 	o.Timeout = 20 * time.Second
 	o.Room = func() (int64, error) { return 1 << 20, nil }
@@ -360,26 +359,27 @@ func TestBranches(t *testing.T) {
 func TestRefs(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"sha1", "sha256"} {
+		o := newOriginAt(t, filepath.Join(t.TempDir(), "site.git"), format, "uploadpack.allowReachableSHA1InWant=true")
+		first := o.commit(files{"p/x": "one"})
+		o.git(nil, "tag", "-m", "x", "v1", "main")
+		second := o.commit(files{"p/x": "two"})
+		o.git(nil, "branch", "zweig/ä-日本", "main")
+		o.git(nil, "tag", "версия", "main")
+		o.git(nil, "update-server-info")
+		refs := []struct{ ref, commit, text string }{
+			{"HEAD", second, "two"}, {"refs/tags/v1", first, "one"}, {second, second, "two"}, {first, first, "one"},
+			{"refs/heads/main", second, "two"},
+			{"refs/heads/zweig/ä-日本", second, "two"}, {"refs/tags/версия", second, "two"},
+		}
+		if format == "sha256" {
+			// Names do not depend on the format.
+			refs = refs[:4]
+		}
 		for name, how := range map[string]func(*server){"git": func(*server) {}, "dumb": dumb, "old": with(oldProtocol)} {
 			t.Run(format+" "+name, func(t *testing.T) {
 				t.Parallel()
-				o := newOriginAt(t, filepath.Join(t.TempDir(), "site.git"), format)
-				first := o.commit(files{"p/x": "one"})
-				o.git(nil, "tag", "-m", "x", "v1", "main")
-				second := o.commit(files{"p/x": "two"})
-				o.git(nil, "branch", "zweig/ä-日本", "main")
-				o.git(nil, "tag", "версия", "main")
-				o.git(nil, "update-server-info")
-				s := o.serve(how)
-				if name == "old" {
-					o.git(nil, "config", "uploadpack.allowReachableSHA1InWant", "true")
-				}
-				r := newRepository(t, s.url(o), ofPath("p"))
-				for _, test := range []struct{ ref, commit, text string }{
-					{"HEAD", second, "two"}, {"refs/tags/v1", first, "one"}, {second, second, "two"}, {first, first, "one"},
-					{"refs/heads/main", second, "two"},
-					{"refs/heads/zweig/ä-日本", second, "two"}, {"refs/tags/версия", second, "two"},
-				} {
+				r := newRepository(t, o.serve(how).url(o), ofPath("p"))
+				for _, test := range refs {
 					tree, got := r.sync(t, test.ref)
 					if tree.Commit != test.commit || got["p/x"] != test.text {
 						t.Errorf("%s: %s with %q", test.ref, tree.Commit, got)
