@@ -40,7 +40,7 @@ func testChart(t *testing.T, sites string) {
 	start := time.Now()
 	framework.Kubectl(t, "create", "namespace", systemNamespace)
 	framework.Kubectl(t, "label", "namespace", systemNamespace, "pod-security.kubernetes.io/enforce=restricted")
-	helm(t, program, "install", "website", framework.Path("artifacts", "chart"))
+	helm(t, program, "install", "website", framework.Path("artifacts", "chart"), "--wait")
 	waitServed(t)
 	publish(t, sites, "first")
 	waitPage(t, sites, "first")
