@@ -29,9 +29,9 @@ const (
 	MaxCopyBytes = minBytes
 	// maxItems is the number of items of all lists and of members of all objects.
 	maxItems = 20_000
-	// maxCompared is the number of items of a list whose items are compared with each other, or merged one after the
-	// other.
-	maxCompared = 256
+	// maxListItems is the number of items of a list, without longLists. Validation of owner references and strategic
+	// merge patches compare each item with all others, and each operation of a JSON patch may copy a list.
+	maxListItems = 256
 	// maxNesting is the depth of lists and objects: patches keep each level with all that is in it.
 	maxNesting = 32
 )
