@@ -95,6 +95,10 @@ func TestCheck(t *testing.T) {
 	}{
 		"a quantity":                  {quantity(`"100m"`), asJSON, none},
 		"an exponent":                 {quantity(`"1e3"`), asJSON, none},
+		"the largest exponent":        {quantity(`"1e+29"`), asJSON, none},
+		"an exponent of two digits":   {quantity(`"1e-30"`), asJSON, invalid},
+		"as many digits as may be":    {quantity(`"` + strings.Repeat("9", 24) + `"`), asJSON, none},
+		"one digit more":              {quantity(`"` + strings.Repeat("9", 25) + `"`), asJSON, invalid},
 		"a large exponent":            {quantity(`"1e2147483646"`), asJSON, invalid},
 		"a small exponent":            {quantity(`"1E-2147483640"`), asJSON, invalid},
 		"an exponent that is valid":   {quantity(`"1e+300"`), asJSON, invalid},
@@ -213,7 +217,11 @@ func TestCheck(t *testing.T) {
 			"$", `\u0024`, 1), asJSON, tooLarge},
 		"a list that is replaced": {`{"spec":{"serving":{"redirects":` + repeated("{}", maxListItems+1) + `}}}`,
 			asJSON, none},
-		"nested":              {strings.Repeat("[", maxNesting+1), asJSON, tooLarge},
+		"nested": {strings.Repeat("[", maxNesting+1), asJSON, tooLarge},
+		"the deepest managed fields": {
+			patched("", `{"metadata":{"managedFields":[{"fieldsV1":{"f:status":{"f:hosts":`+
+				`{"k":{"f:conditions":{"k":{"f:type":{}}}}}}}}]}}`), asJSONPatch, none,
+		},
 		"nested in text":      {inAnnotation(`{"a":` + strings.Repeat("[", maxNesting)), asJSON, tooLarge},
 		"as nested as may be": {strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting), asJSON, none},
 		"many items": {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`,
