@@ -3,7 +3,7 @@
 // requests and exempts administrators, and decoders, admission, patches and server-side apply take time with the square
 // of the number of items.
 //
-// A body that is checked here takes less than a second of CPU and less than 64 MiB. No body of a valid
+// A body that is checked here takes less than a second of CPU and less than 96 MiB. No body of a valid
 // Website is rejected: the limits are far above the limits of a Website.
 package bodies
 
@@ -29,16 +29,17 @@ const (
 	MaxCopyBytes = minBytes
 	// maxItems is the number of items of all lists and of members of all objects.
 	maxItems = 20_000
-	// maxCompared is the number of items of a list whose items are compared with each other, or merged one after the
-	// other.
-	maxCompared = 256
-	// maxNesting is the depth of lists and objects: patches keep each level with all that is in it.
-	maxNesting = 32
+	// maxListItems is the number of items of a list, without longLists. Validation of owner references and strategic
+	// merge patches compare each item with all others, and each operation of a JSON patch may copy a list.
+	maxListItems = 256
+	// maxNesting is the depth of lists and objects: merge patches keep each level with all that is in it. Managed fields
+	// of the conditions of a host have 11 levels, and 13 in a JSON patch of the whole Website.
+	maxNesting = 14
 )
 
-// costlyQuantity is in quantities that take long to compute: those with an exponent of three digits, which can be a
-// number of gigabytes, and those with more digits than any amount has.
-var costlyQuantity = regexp.MustCompile(`[eE][+-]?[0-9]{3}|[0-9.]{65}`)
+// costlyQuantity is in quantities that take long to compute: those with an exponent of at least 30, which can be a
+// number of gigabytes, and those with more than 24 digits. The maximum of a quantity, 2^63-1, has 19.
+var costlyQuantity = regexp.MustCompile(`[eE][+-]?([0-9]{3}|[3-9][0-9])|[0-9.]{25}`)
 
 // format is the encoding of a body. Protobuf is known by its first bytes.
 type format int

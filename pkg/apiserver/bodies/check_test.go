@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -96,6 +95,10 @@ func TestCheck(t *testing.T) {
 	}{
 		"a quantity":                  {quantity(`"100m"`), asJSON, none},
 		"an exponent":                 {quantity(`"1e3"`), asJSON, none},
+		"the largest exponent":        {quantity(`"1e+29"`), asJSON, none},
+		"an exponent of two digits":   {quantity(`"1e-30"`), asJSON, invalid},
+		"as many digits as may be":    {quantity(`"` + strings.Repeat("9", 24) + `"`), asJSON, none},
+		"one digit more":              {quantity(`"` + strings.Repeat("9", 25) + `"`), asJSON, invalid},
 		"a large exponent":            {quantity(`"1e2147483646"`), asJSON, invalid},
 		"a small exponent":            {quantity(`"1E-2147483640"`), asJSON, invalid},
 		"an exponent that is valid":   {quantity(`"1e+300"`), asJSON, invalid},
@@ -122,7 +125,7 @@ func TestCheck(t *testing.T) {
 		"as the whole document":    {patched("", quantity(`"1e99999"`)), asJSONPatch, invalid},
 		"moved annotations": {`[{"op":"move","from":"/metadata/annotations/a",` +
 			`"path":"/metadata/annotations/resources-e2024"}]`, asJSONPatch, none},
-		"many moves": {repeated(`{"op":"move","from":"/a/b","path":"/c/d"}`, maxCompared+1),
+		"many moves": {repeated(`{"op":"move","from":"/a/b","path":"/c/d"}`, maxListItems+1),
 			asJSONPatch, tooLarge},
 		"a long path": {patched(strings.Repeat("/a", maxNesting+1), "1"), asJSONPatch, tooLarge},
 		"an annotation like a member": {patched("/metadata/annotations/resources.example.com~1sum", `"e100"`),
@@ -151,7 +154,7 @@ func TestCheck(t *testing.T) {
 					string(inProtobuf([]byte("1e99999"), limit...)),
 			), asJSON, invalid,
 		},
-		"merged owner references": {merged(inProtobuf(nil, ownerReferencesNumber), metadataNumber, maxCompared+1),
+		"merged owner references": {merged(inProtobuf(nil, ownerReferencesNumber), metadataNumber, maxListItems+1),
 			asJSON, tooLarge},
 		"merged items of a list": {merged(inProtobuf([]byte(strings.Repeat("\x22\x00", maxItems/10)), servingNumber),
 			specNumber, 11), asJSON, tooLarge},
@@ -173,38 +176,26 @@ func TestCheck(t *testing.T) {
 		"a label": {`{"metadata":{"labels":{"resources":"e2024"}}}`, asJSON, none},
 		"text elsewhere": {`{"spec":{"pin":{"commit":"1e99999"},` +
 			`"serving":{"headers":[{"value":"1e99999"}]}}}`, asJSON, none},
-		"owner references": {`{"metadata":{"ownerReferences":` + repeated("{}", maxCompared) + `}}`, asJSON,
+		"owner references": {`{"metadata":{"ownerReferences":` + repeated("{}", maxListItems) + `}}`, asJSON,
 			none},
-		"too many owner references": {`{"metadata":{"ownerReferences":` + repeated("{}", maxCompared+1) + `}}`,
+		"too many owner references": {`{"metadata":{"ownerReferences":` + repeated("{}", maxListItems+1) + `}}`,
 			asJSON, tooLarge},
-		"the same as protobuf":           {references(maxCompared + 1), asJSON, tooLarge},
-		"as many as may be, as protobuf": {references(maxCompared), asJSON, none},
+		"the same as protobuf":           {references(maxListItems + 1), asJSON, tooLarge},
+		"as many as may be, as protobuf": {references(maxListItems), asJSON, none},
 		"by operations of a JSON patch": {repeated(`{"op":"add","path":"/metadata/ownerReferences/-","value":{}}`,
-			maxCompared+1), asJSONPatch, tooLarge},
-		"by a list in a JSON patch": {patched("/metadata/ownerReferences", repeated("{}", maxCompared+1)),
+			maxListItems+1), asJSONPatch, tooLarge},
+		"by a list in a JSON patch": {patched("/metadata/ownerReferences", repeated("{}", maxListItems+1)),
 			asJSONPatch, tooLarge},
-		"a short list in a JSON patch": {patched("/metadata/ownerReferences", repeated("{}", maxCompared)),
+		"a short list in a JSON patch": {patched("/metadata/ownerReferences", repeated("{}", maxListItems)),
 			asJSONPatch, none},
 		"moved to owner references": {`[{"op":"move","from":"/a","path":"/metadata/ownerReferences"}]`,
 			asJSONPatch, invalid},
-		"a long list in a JSON patch": {patched("/spec/serving/redirects", repeated("{}", maxCompared+1)),
+		"a long list in a JSON patch": {patched("/spec/serving/redirects", repeated("{}", maxListItems+1)),
 			asJSONPatch, none},
-		"managed fields":          {managed(repeated("{}", maxCompared)), asJSON, none},
-		"too many managed fields": {managed(repeated("{}", maxCompared+1)), asJSON, tooLarge},
-		"too many of them as YAML": {"metadata:\n  managedFields:\n" + strings.Repeat("  - {}\n", maxCompared+1),
-			asYAML, tooLarge},
-		"as many of them, as protobuf":  {managedProtobuf("{}", maxCompared), asJSON, none},
-		"too many of them, as protobuf": {managedProtobuf("{}", maxCompared+1), asJSON, tooLarge},
-		"too many, merged as protobuf": {merged(inProtobuf(nil, managedFieldsNumber), metadataNumber, maxCompared+1),
-			asJSON, tooLarge},
-		"too many, by a JSON patch": {patched("/metadata/managedFields", repeated("{}", maxCompared+1)),
-			asJSONPatch, tooLarge},
-		"too many, in the metadata": {patched("/metadata", `{"managedFields":`+repeated("{}", maxCompared+1)+`}`),
-			asJSONPatch, tooLarge},
-		"too many, by operations": {repeated(`{"op":"add","path":"/metadata/managedFields/-","value":{}}`,
-			maxCompared+1), asJSONPatch, tooLarge},
-		"moved to managed fields": {`[{"op":"move","from":"/a","path":"/metadata/managedFields"}]`,
-			asJSONPatch, invalid},
+		"managed fields":                 {managed(repeated("{}", maxListItems)), asJSON, none},
+		"too many managed fields":        {managed(repeated("{}", maxListItems+1)), asJSON, tooLarge},
+		"as many of them, as protobuf":   {managedProtobuf("{}", maxListItems), asJSON, none},
+		"too many of them, as protobuf":  {managedProtobuf("{}", maxListItems+1), asJSON, tooLarge},
 		"members of managed fields":      {managed(repeated(half, 2)), asJSON, none},
 		"too many members of them":       {managed(repeated(half, 3)), asJSON, tooLarge},
 		"too many, as protobuf":          {managedProtobuf("{"+members(maxItems/2-maxNesting)+"}", 3), asJSON, tooLarge},
@@ -212,22 +203,25 @@ func TestCheck(t *testing.T) {
 		"too many members, a JSON patch": {patched("/metadata/managedFields", repeated(half, 3)), asJSONPatch, tooLarge},
 		"members of several objects": {patched("/spec", repeated("{"+members(maxItems/2)+"}", 3)),
 			asJSONPatch, tooLarge},
-		"merged lists": {
-			`{"metadata":{"finalizers":` + repeated(`"a"`, maxCompared) + `},"status":{"conditions":` + repeated("{}",
-				maxCompared) + `}}`, asJSON, none,
-		},
-		"too many merged finalizers": {`{"metadata":{"finalizers":` + repeated(`"a"`, maxCompared+1) + `}}`,
+		"any long list":       {`{"spec":{"hosts":` + repeated("{}", maxListItems+1) + `}}`, asJSON, tooLarge},
+		"a long list as YAML": {"spec:\n  hosts:\n" + strings.Repeat("  - {}\n", maxListItems+1), asYAML, tooLarge},
+		"a long list in another": {`{"spec":{"tolerations":[{"a":` + repeated("{}", maxListItems+1) + `}]}}`,
 			asJSON, tooLarge},
-		"too many merged conditions": {`{"status":{"conditions":` + repeated("{}", maxCompared+1) + `}}`,
-			asJSON, tooLarge},
-		"too many merged hosts":      {`{"spec":{"hosts":` + repeated("{}", maxCompared+1) + `}}`, asJSON, tooLarge},
-		"an order of items":          {ordered("finalizers", repeated(`"a"`, maxCompared)), asJSON, none},
-		"an order of too many items": {ordered("hosts", repeated(`"a"`, maxCompared+1)), asJSON, tooLarge},
-		"an order with an escape": {strings.Replace(ordered("hosts", repeated(`"a"`, maxCompared+1)), "$", `\u0024`,
-			1), asJSON, tooLarge},
-		"a list that is replaced": {`{"spec":{"serving":{"redirects":` + repeated("{}", maxCompared+1) + `}}}`,
+		"a long list in a JSON patch, elsewhere": {patched("/spec/hosts", repeated("{}", maxListItems+1)),
+			asJSONPatch, tooLarge},
+		"many tolerations": {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxListItems+1) + `}}}`,
 			asJSON, none},
-		"nested":              {strings.Repeat("[", maxNesting+1), asJSON, tooLarge},
+		"an order of items":          {ordered("finalizers", repeated(`"a"`, maxListItems)), asJSON, none},
+		"an order of too many items": {ordered("hosts", repeated(`"a"`, maxListItems+1)), asJSON, tooLarge},
+		"an order with an escape": {strings.Replace(ordered("hosts", repeated(`"a"`, maxListItems+1)),
+			"$", `\u0024`, 1), asJSON, tooLarge},
+		"a list that is replaced": {`{"spec":{"serving":{"redirects":` + repeated("{}", maxListItems+1) + `}}}`,
+			asJSON, none},
+		"nested": {strings.Repeat("[", maxNesting+1), asJSON, tooLarge},
+		"the deepest managed fields": {
+			patched("", `{"metadata":{"managedFields":[{"fieldsV1":{"f:status":{"f:hosts":`+
+				`{"k":{"f:conditions":{"k":{"f:type":{}}}}}}}}]}}`), asJSONPatch, none,
+		},
 		"nested in text":      {inAnnotation(`{"a":` + strings.Repeat("[", maxNesting)), asJSON, tooLarge},
 		"as nested as may be": {strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting), asJSON, none},
 		"many items": {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`,
@@ -302,40 +296,6 @@ func TestQuantities(t *testing.T) {
 	}
 	if alpha := reflect.TypeFor[v1alpha1.WebsiteSpec](); has(alpha) {
 		t.Errorf("%s has quantities, which are not checked", alpha)
-	}
-}
-
-// TestMergedLists: a strategic merge patch merges no lists but those that are limited.
-func TestMergedLists(t *testing.T) {
-	seen := map[reflect.Type]bool{}
-	merged := sets.New[string]()
-	var visit func(reflect.Type)
-	visit = func(of reflect.Type) {
-		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) {
-			of = of.Elem()
-		}
-		if of.Kind() != reflect.Struct || seen[of] {
-			return
-		}
-		seen[of] = true
-		for i := range of.NumField() {
-			member := of.Field(i)
-			if strings.Contains(member.Tag.Get("patchStrategy"), "merge") {
-				name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
-				merged.Insert(name)
-			}
-			visit(member.Type)
-		}
-	}
-	visit(reflect.TypeFor[v1beta1.Website]())
-	visit(reflect.TypeFor[v1alpha1.Website]())
-	if merged.Len() == 0 {
-		t.Error("no list is merged, want finalizers and conditions")
-	}
-	for name := range merged {
-		if !isCompared(name) {
-			t.Errorf("a strategic merge patch merges %s, which are not limited", name)
-		}
 	}
 }
 

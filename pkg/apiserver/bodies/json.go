@@ -2,9 +2,15 @@ package bodies
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 )
+
+// longLists are the lists that may have more than maxListItems: two lists of valid Websites, which patches replace as a
+// whole, and the value of a JSON patch operation, which is checked again at its path.
+var longLists = []string{"redirects", "tolerations", "value"}
 
 // document is JSON that is read byte by byte. It is JSON for all decoders, or the same for none.
 type document struct {
@@ -95,8 +101,8 @@ func (d *document) next() error {
 		return nil
 	}
 	c := &d.open[len(d.open)-1]
-	if c.items++; c.items >= maxCompared && !c.isObject && isCompared(string(c.name)) {
-		return tooMany("items of "+string(c.name), maxCompared)
+	if c.items++; c.items >= maxListItems && !c.isObject && !slices.Contains(longLists, string(c.name)) {
+		return tooMany("items of "+cmp.Or(string(c.name), "the list"), maxListItems)
 	}
 	return d.count()
 }
@@ -106,16 +112,6 @@ func (d *document) count() error {
 		return tooMany("items of lists and members of objects, together,", maxItems)
 	}
 	return nil
-}
-
-// isCompared reports whether items of a list with this name are compared with each other: owner references by
-// validation, entries of managed fields as they are merged, and the others by strategic merge patches.
-func isCompared(name string) bool {
-	switch name {
-	case ownerReferences, managedFields, "finalizers", "conditions", "hosts":
-		return true
-	}
-	return strings.HasPrefix(name, "$setElementOrder/")
 }
 
 // hasQuantities reports whether the current member has quantities.

@@ -26,9 +26,9 @@ var protobufMagic = []byte("k8s\x00")
 type message struct {
 	// document counts the fields of the message, and the items of managed fields, which are JSON.
 	document
-	// compared counts the items of each metadata list whose items are compared with each other. It counts across all
-	// metadata fields of the message, because the decoder merges repeated ones.
-	compared map[string]int
+	// listItems counts the items of each metadata list across all metadata fields of the message, because the decoder
+	// merges repeated ones.
+	listItems map[string]int
 }
 
 // checkProtobuf checks a Website against the type of v1beta1, which has all fields of v1alpha1. Bodies of other kinds
@@ -42,7 +42,7 @@ func checkProtobuf(body []byte) error {
 		return apierrors.NewRequestEntityTooLargeError(
 			fmt.Sprintf("bodies of the kind %.80q are limited to %d bytes", kind, minBytes))
 	}
-	m := &message{compared: map[string]int{}}
+	m := &message{listItems: map[string]int{}}
 	return m.check(unknown.Raw, reflect.TypeFor[v1beta1.Website]())
 }
 
@@ -73,9 +73,9 @@ func (m *message) check(value []byte, of reflect.Type) error {
 	case of.Kind() == reflect.Struct:
 		return eachField(value, func(number protowire.Number, part []byte) error {
 			name, field := fieldOf(of, number)
-			if of == reflect.TypeFor[metav1.ObjectMeta]() && isCompared(name) {
-				if m.compared[name]++; m.compared[name] > maxCompared {
-					return tooMany("items of "+name, maxCompared)
+			if of == reflect.TypeFor[metav1.ObjectMeta]() && field != nil && field.Kind() == reflect.Slice {
+				if m.listItems[name]++; m.listItems[name] > maxListItems {
+					return tooMany("items of "+name, maxListItems)
 				}
 			}
 			if err := m.count(); err != nil {
