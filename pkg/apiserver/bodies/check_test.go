@@ -204,6 +204,7 @@ func TestCheck(t *testing.T) {
 		"members of several objects": {patched("/spec", repeated("{"+members(maxItems/2)+"}", 3)),
 			asJSONPatch, tooLarge},
 		"any long list":       {`{"spec":{"hosts":` + repeated("{}", maxListItems+1) + `}}`, asJSON, tooLarge},
+		"a long list in text": {inAnnotation(`{"a":` + repeated("{}", maxListItems+1) + `}`), asJSON, none},
 		"a long list as YAML": {"spec:\n  hosts:\n" + strings.Repeat("  - {}\n", maxListItems+1), asYAML, tooLarge},
 		"a long list in another": {`{"spec":{"tolerations":[{"a":` + repeated("{}", maxListItems+1) + `}]}}`,
 			asJSON, tooLarge},

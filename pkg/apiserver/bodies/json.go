@@ -14,7 +14,7 @@ var longLists = []string{"redirects", "tolerations", "value"}
 
 // document is JSON that is read byte by byte. It is JSON for all decoders, or the same for none.
 type document struct {
-	// isText is set for JSON in a string, as in the annotation of v1alpha1.
+	// isText is set for JSON in a string, as in the annotation of v1alpha1. Nothing merges or compares its lists.
 	isText bool
 	// open are the lists and objects around the current byte.
 	open []container
@@ -101,7 +101,8 @@ func (d *document) next() error {
 		return nil
 	}
 	c := &d.open[len(d.open)-1]
-	if c.items++; c.items >= maxListItems && !c.isObject && !slices.Contains(longLists, string(c.name)) {
+	c.items++
+	if c.items >= maxListItems && !c.isObject && !d.isText && !slices.Contains(longLists, string(c.name)) {
 		return tooMany("items of "+cmp.Or(string(c.name), "the list"), maxListItems)
 	}
 	return d.count()
