@@ -49,8 +49,9 @@ type step struct {
 // node is a real node of the development cluster. Two at once starve the pods.
 const node = "node"
 
-// suites are in the order in which they start: those on a real node, which run one after the other and take
-// longest, come first. Packages with a cluster of their own run one at a time in each suite (-p=1).
+// suites are in the order in which they start. Those on a real node run one after the other and take longest, so they
+// come first. Suites that wait most of the time (robustness, outage) run beside those that need the processors. Packages
+// with a cluster of their own run one at a time in each suite (-p=1).
 var suites = []suite{
 	{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
@@ -100,6 +101,14 @@ var suites = []suite{
 		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
 	},
 	{
+		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 5 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "outage", about: "outages of etcd", budget: 5 * time.Minute,
+		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
+	},
+	{
 		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 8 * time.Minute,
 		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
 		steps: []step{
@@ -119,14 +128,6 @@ var suites = []suite{
 			module: "test", packages: []string{"./integration/server", "./integration/undecodable"},
 			flags: []string{"-timeout=40m", "-p=2", "-parallel=4"},
 		}},
-	},
-	{
-		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 5 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
-	},
-	{
-		name: "outage", about: "outages of etcd", budget: 5 * time.Minute,
-		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
 	},
 
 	{
