@@ -117,15 +117,13 @@ func (c *Cluster) Processes() []string {
 // and health.
 func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (p *Process,
 	url string, err error) {
-	port, err := c.portFor(name, websiteController)
+	p, url, err = c.startOnFreePort(ctx, name, websiteController, func(port int) spec {
+		return c.plan.websiteController(name, port, extraArgs...)
+	})
 	if err != nil {
 		return nil, "", err
 	}
-	p = c.add(c.plan.websiteController(name, port, extraArgs...))
-	if err := p.Start(ctx); err != nil {
-		return nil, "", err
-	}
-	return p, httpsURL(port), p.WaitReady(ctx)
+	return p, url, p.WaitReady(ctx)
 }
 
 // StartKubeAPIServer starts another kube-apiserver with the same store and credentials, on a
@@ -133,16 +131,14 @@ func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ..
 // ready.
 func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process,
 	url string, err error) {
-	port, err := c.portFor(name, kubeAPIServer)
+	p, url, err = c.startOnFreePort(ctx, name, kubeAPIServer, func(port int) spec {
+		// Only the first kube-apiserver maintains the endpoints of the Service kubernetes.
+		return c.plan.kubeAPIServer(name, port, append([]string{"--endpoint-reconciler-type=none"}, extraArgs...)...)
+	})
 	if err != nil {
 		return nil, "", err
 	}
-	// Only the first kube-apiserver maintains the endpoints of the Service kubernetes.
-	p = c.add(c.plan.kubeAPIServer(name, port, append([]string{"--endpoint-reconciler-type=none"}, extraArgs...)...))
-	if err := p.Start(ctx); err != nil {
-		return nil, "", err
-	}
-	return p, httpsURL(port), p.WaitReady(ctx)
+	return p, url, p.WaitReady(ctx)
 }
 
 // StartProgram starts another program. No running component may have its name. StartProgram does not
@@ -164,6 +160,23 @@ func (c *Cluster) portFor(name, component string) (int, error) {
 		return 0, fmt.Errorf("a process named %s is already running", name)
 	}
 	return c.ports.next()
+}
+
+// startOnFreePort starts another process of a component, and returns its URL. A component of another cluster that is
+// restarted may take the port first, as its cluster reserves none any more: then it takes another port.
+func (c *Cluster) startOnFreePort(ctx context.Context, name, component string, specOf func(port int) spec) (*Process,
+	string, error) {
+	for {
+		port, err := c.portFor(name, component)
+		if err != nil {
+			return nil, "", err
+		}
+		p := c.add(specOf(port))
+		var taken *PortInUseError
+		if err := p.Start(ctx); !errors.As(err, &taken) || taken.Port != port {
+			return p, httpsURL(port), err
+		}
+	}
 }
 
 func (c *Cluster) add(s spec) *Process {

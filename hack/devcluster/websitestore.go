@@ -87,10 +87,7 @@ func (c *Cluster) WebsiteEtcdDataDir() string { return c.plan.layout.websiteEtcd
 // Websites, unless extraArgs contain another --etcd-prefix.
 func (c *Cluster) StartAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process,
 	url string, err error) {
-	port, err := c.portFor(name, websiteAPIServer)
-	if err != nil {
-		return nil, "", err
-	}
-	p = c.add(c.plan.websiteAPIServer(name, port, extraArgs...))
-	return p, httpsURL(port), p.Start(ctx)
+	return c.startOnFreePort(ctx, name, websiteAPIServer, func(port int) spec {
+		return c.plan.websiteAPIServer(name, port, extraArgs...)
+	})
 }
