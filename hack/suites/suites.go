@@ -81,7 +81,7 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node,
+		name: "e2e", about: "pages from git repositories", budget: 12 * time.Minute, needs: node,
 		tools: []string{"chromium", "prometheus"},
 		// More concurrent tests starve the pods, whose fetches then miss their
 		// deadlines. The order is not shuffled: most of a run would have to be
@@ -91,11 +91,11 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "install", about: "installation and removal", budget: 15 * time.Minute, needs: node,
+		name: "install", about: "installation and removal", budget: 8 * time.Minute, needs: node,
 		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
 	},
 	{
-		name: "faults", about: "every call of the controller fails once", budget: 8 * time.Minute,
+		name: "faults", about: "every call of the controller fails once", budget: 10 * time.Minute,
 		// The order is not shuffled: the first test overtakes a store, which takes long once others have
 		// written to it.
 		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
@@ -109,7 +109,7 @@ var suites = []suite{
 		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
 	},
 	{
-		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 8 * time.Minute,
+		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 10 * time.Minute,
 		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
 		steps: []step{
 			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
