@@ -50,8 +50,8 @@ type step struct {
 const node = "node"
 
 // suites are in the order in which they start. Those on a real node run one after the other and take longest, so they
-// come first. Suites that wait most of the time (robustness, outage) run beside those that need the processors. Packages
-// with a cluster of their own run one at a time in each suite (-p=1).
+// come first. Suites that wait most of the time (robustness, outage) run beside those that need the processors.
+// Packages with a cluster of their own run one at a time in each suite (-p=1).
 var suites = []suite{
 	{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
