@@ -6,11 +6,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -208,21 +208,16 @@ func readKind(t *testing.T, file, kind string, into any) {
 	t.Fatalf("%s has no %s", file, kind)
 }
 
-// freePorts returns currently unused ports.
+// freePorts returns ports that no other test takes.
 func freePorts(t *testing.T, count int) []string {
 	t.Helper()
 	var ports []string
 	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := framework.Cluster.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = listener.Close() }()
-		_, port, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports = append(ports, port)
+		ports = append(ports, strconv.Itoa(port))
 	}
 	return ports
 }
