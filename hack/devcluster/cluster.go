@@ -151,23 +151,19 @@ func (c *Cluster) StartProgram(ctx context.Context, name, path string, args ...s
 // FreePort returns a free port, for example for StartProgram, and reserves it until Stop.
 func (c *Cluster) FreePort() (int, error) { return c.ports.next() }
 
-// portFor finds a free port for another process of a component, whose name must be unused.
-func (c *Cluster) portFor(name, component string) (int, error) {
-	if slices.Contains(startOrder, name) && name != component {
-		return 0, fmt.Errorf("the name %s belongs to another component", name)
-	}
-	if p := c.Process(name); p != nil && p.Running() {
-		return 0, fmt.Errorf("a process named %s is already running", name)
-	}
-	return c.ports.next()
-}
-
-// startOnFreePort starts another process of a component, and returns its URL. A component of another cluster that is
-// restarted may take the port first, as its cluster reserves none any more: then it takes another port.
+// startOnFreePort starts another process of a component, whose name must be unused, and returns its URL. A component
+// of another cluster that is restarted may take the port first, as its cluster reserves none any more: then the process
+// gets another port.
 func (c *Cluster) startOnFreePort(ctx context.Context, name, component string, specOf func(port int) spec) (*Process,
 	string, error) {
+	if slices.Contains(startOrder, name) && name != component {
+		return nil, "", fmt.Errorf("the name %s belongs to another component", name)
+	}
+	if p := c.Process(name); p != nil && p.Running() {
+		return nil, "", fmt.Errorf("a process named %s is already running", name)
+	}
 	for {
-		port, err := c.portFor(name, component)
+		port, err := c.ports.next()
 		if err != nil {
 			return nil, "", err
 		}

@@ -32,24 +32,22 @@ func (c *Cluster) StartSampleAPIServer(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := c.portFor(sampleAPIServer, sampleAPIServer)
-	if err != nil {
-		return nil, err
-	}
 	err = makeLeaf(c.plan.layout, sampleAPIServer, c.credentials.cluster, leaf{
 		commonName: "localhost", dns: []string{"localhost", sampleAPIServer + "." + websiteNamespace + ".svc"},
 		ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true})
 	if err != nil {
 		return nil, err
 	}
-	p := c.add(c.plan.sampleAPIServer(built[sampleAPIServer], port))
-	if err := p.Start(ctx); err != nil {
+	p, _, err := c.startOnFreePort(ctx, sampleAPIServer, sampleAPIServer, func(port int) spec {
+		return c.plan.sampleAPIServer(built[sampleAPIServer], port)
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := p.WaitReady(ctx); err != nil {
 		return nil, err
 	}
-	return p, c.registerSampleAPIServer(ctx, port)
+	return p, c.registerSampleAPIServer(ctx, p.spec.ports[0].number)
 }
 
 // sampleAPIServer is configured like website-apiserver, except that it runs as an
