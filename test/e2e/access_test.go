@@ -30,7 +30,7 @@ func (s *site) getAs(ctx context.Context, url, password, path string) answer {
 	return get(ctx, visitor, url+path)
 }
 
-// waitAdmits waits until the site admits only this password, or nobody if it is empty.
+// waitAdmits waits until the site admits only this password, or no visitor if it is empty.
 // All others are rejected meanwhile.
 func (s *site) waitAdmits(t *testing.T, admitted string, others ...string) {
 	t.Helper()

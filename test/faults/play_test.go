@@ -88,7 +88,7 @@ func (s scenario) undisturbed(n int) []point { return slices.Repeat([]point{{sce
 // outcome is the result of a scenario in one namespace.
 type outcome struct {
 	world world
-	// err tells why the final state was not reached.
+	// err is the reason why the final state was not reached.
 	err   error
 	state state
 	// reported counts the events by type and reason.

@@ -4,7 +4,7 @@
 // of the number of items.
 //
 // A body that is checked here takes less than a second of CPU and less than 96 MiB. No body of a valid
-// Website is rejected: the limits are far above the limits of a Website.
+// Website is rejected: the limits are above the limits of a Website.
 package bodies
 
 import (

@@ -156,7 +156,7 @@ type Watch struct {
 	Tier   string  `json:"tier,omitempty"`
 	Call   int64   `json:"call"`
 	Events []Event `json:"events,omitempty"`
-	// Error tells why it could not start, or how it ended.
+	// Error is the reason why it could not start, or how it ended.
 	Error string `json:"error,omitempty"`
 }
 
