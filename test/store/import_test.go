@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -56,72 +53,19 @@ func (o *original) mustImport(t *testing.T, command string) string {
 // runUntil kills "import run" as soon as it prints a line with a prefix.
 func (o *original) runUntil(t *testing.T, prefix string) {
 	t.Helper()
-	cmd, _ := o.startUntil(t, prefix)
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-}
-
-// pauseAt pauses "import run" at such a line. The returned function resumes it, and returns its
-// further output.
-func (o *original) pauseAt(t *testing.T, prefix string) (resume func() (string, error)) {
-	t.Helper()
-	cmd, output := o.startUntil(t, prefix)
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return func() (string, error) {
-		t.Helper()
-		if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-		rest, err := io.ReadAll(output)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = cmd.Wait()
-		return string(rest), err
-	}
-}
-
-// startUntil starts "import run" and returns it with its output after a line with a prefix.
-func (o *original) startUntil(t *testing.T, prefix string) (*exec.Cmd, io.Reader) {
-	t.Helper()
-	cmd := o.importCommand(t.Context(), "run")
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines, printed := bufio.NewReader(output), ""
-	for {
-		line, err := lines.ReadString('\n')
-		t.Logf("import run: %s", line)
-		if printed += line; err != nil {
-			t.Fatalf("import run has not printed %q: %v: %s", prefix, cmd.Wait(), printed)
-		}
-		if strings.HasPrefix(line, prefix) {
-			return cmd, lines
-		}
-	}
+	command := o.startUntil(t, prefix)
+	_ = command.Process.Kill()
+	_ = command.Wait()
 }
 
 // interruptFinish interrupts "import run" in its last step, which cannot be reverted.
 func (o *original) interruptFinish(t *testing.T) {
 	t.Helper()
-	cmd, output := o.startUntil(t, "finish: register")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	command := o.startUntil(t, "finish: register")
+	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	rest, err := io.ReadAll(output)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = cmd.Wait()
-	printed := string(rest)
+	printed, err := command.resume(t)
 	if err == nil || strings.Contains(printed, "import back") || !strings.Contains(printed, "there is no way back") {
 		t.Errorf("an interrupted command ends with %v: %s", err, printed)
 	}
@@ -246,9 +190,9 @@ func TestImport(t *testing.T) {
 
 	t.Run("back, while a command goes on", func(t *testing.T) {
 		children := o.mustHaveChildren(t)
-		resume := o.pauseAt(t, "hand over: done")
+		command := o.startUntil(t, "hand over: done")
 		o.mustImport(t, "back")
-		if output, err := resume(); err == nil || !strings.Contains(output, "another command has gone back") {
+		if output, err := command.resume(t); err == nil || !strings.Contains(output, "another command has gone back") {
 			t.Errorf("it ends with %v: %s", err, output)
 		}
 		if o.definitionGone(ctx) {
