@@ -22,11 +22,16 @@ const (
 )
 
 // auditPolicy records the user, the request and the status code, once per request, for
-// both API servers. Bodies are left out: they contain Secrets.
+// both API servers. Bodies are left out: they contain Secrets. Requests of Kubernetes' own
+// components, which are most of all, are left out as well.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: None
+  userGroups: ["system:serviceaccounts:kube-system", "system:nodes"]
+- level: None
+  users: ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver"]
 - level: Metadata
 `
 

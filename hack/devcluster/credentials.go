@@ -182,6 +182,8 @@ func (c *credentials) restConfigAt(pair *keyPair, url string) *rest.Config {
 		Host:  url,
 		QPS:   -1,
 		Burst: -1,
+		// Everything is on one machine.
+		DisableCompression: true,
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData:   c.cluster.certPEM,
 			CertData: pair.certPEM,
@@ -194,7 +196,9 @@ func (c *credentials) restConfigAt(pair *keyPair, url string) *rest.Config {
 func WriteKubeconfig(path string, config *rest.Config) error {
 	const name = "devcluster"
 	file := clientcmdapi.NewConfig()
-	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.Clusters[name] = &clientcmdapi.Cluster{
+		Server: config.Host, CertificateAuthorityData: config.CAData, DisableCompression: config.DisableCompression,
+	}
 	file.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
 	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	file.CurrentContext = name

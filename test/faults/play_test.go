@@ -39,11 +39,12 @@ func newWorld(t *testing.T) world {
 }
 
 // newWorlds creates the namespaces of a batch.
-func newWorlds(t *testing.T, points []point) []world {
+func newWorlds(t *testing.T, o *observer, points []point) []world {
 	t.Helper()
 	worlds := make([]world, len(points))
 	for i, p := range points {
 		worlds[i] = newWorld(t)
+		worlds[i].observer = o
 		if p.scenario.observed {
 			worlds[i].remote = &remote{head: commitA}
 		}
@@ -115,7 +116,7 @@ type outcome struct {
 // one then starts in the settled namespaces.
 func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 	t.Helper()
-	ctx, worlds := t.Context(), newWorlds(t, points)
+	ctx, worlds := t.Context(), newWorlds(t, o, points)
 	disturbed := newWire(worlds...)
 	disturbed.listing = points[0].scenario.listing
 	arm := func(i int) { disturbed.arm(worlds[i], points[i].fault, points[i].at) }
@@ -147,18 +148,18 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 	}
 	there := func(ctx context.Context, i int) error {
 		s, w := points[i].scenario, worlds[i]
-		if err := s.until(ctx, w); err != nil {
-			return err
-		}
 		wanted, err := references[s.name]()
 		if err != nil {
 			return err
 		}
 		have, err := o.cached(w.namespace)
-		if difference := have.diff(wanted); err == nil && difference != "" {
-			err = errors.New(difference)
+		if err != nil {
+			return err
 		}
-		return err
+		if difference := have.diff(wanted); difference != "" {
+			return errors.New(difference)
+		}
+		return s.until(ctx, w)
 	}
 	crashed := func(i int) bool {
 		return points[i].fault != nil && points[i].fault.crash && disturbed.struck(worlds[i])
@@ -189,9 +190,18 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 		last.Drain(t)
 	}
 
+	states, err := o.latest(ctx, worlds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reported, err := reportedEvents(ctx, worlds)
+	if err != nil {
+		t.Fatal(err)
+	}
 	outcomes := make([]outcome, len(points))
 	for i, w := range worlds {
 		have := outcome{world: w, err: failures[i], calls: disturbed.made(w), struck: disturbed.struck(w)}
+		have.state, have.reported = states[i], reported[w.namespace]
 		have.writes, have.settled = disturbed.writes(w), last.writes(w)
 		for site, n := range second.writes(w) {
 			if crashed(i) {
@@ -200,11 +210,6 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 				have.settled[site] = max(have.settled[site], n)
 			}
 		}
-		var read error
-		have.state, read = o.latest(ctx, w.namespace)
-		reported, events := o.reported(ctx, w.namespace)
-		have.reported = reported
-		have.err = errors.Join(have.err, read, events)
 		outcomes[i] = have
 	}
 	return outcomes
@@ -259,15 +264,28 @@ func (w world) once(t *testing.T) map[site]int {
 // reconciled waits until a controller has reconciled every Website of the worlds.
 func reconciled(t *testing.T, c *controller, worlds []world) {
 	t.Helper()
-	if err := errors.Join(each(worlds, func(_ int, w world) error {
-		names, err := w.names(t.Context())
-		for _, name := range names {
-			err = errors.Join(err, c.reconciles.Await(t.Context(), w.key(name), 1))
-		}
-		return err
-	})...); err != nil {
+	list, err := websites.WebsiteV1beta1().Websites(scopeOf(worlds)).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
+	for _, site := range list.Items {
+		i := slices.IndexFunc(worlds, func(w world) bool { return w.namespace == site.Namespace })
+		if i >= 0 {
+			err = errors.Join(err, c.reconciles.Await(t.Context(), worlds[i].key(site.Name), 1))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scopeOf returns the namespace in which to list objects of the worlds; "": all. One list of all namespaces costs less
+// than one of each namespace of a batch.
+func scopeOf(worlds []world) string {
+	if len(worlds) == 1 {
+		return worlds[0].namespace
+	}
+	return metav1.NamespaceAll
 }
 
 // bounds returns the calls that all undisturbed plays of a scenario share, and the lowest and

@@ -41,6 +41,8 @@ type world struct {
 	namespace string
 	// remote is the repository of its pods; nil if pods are not probed.
 	remote *remote
+	// observer spares requests that wait for a state; nil for a namespace of its own.
+	observer *observer
 }
 
 // key returns the controllers' key of a Website of the namespace.
@@ -66,19 +68,6 @@ func (w world) patch(ctx context.Context, name, patch string) error {
 	return err
 }
 
-// names returns the Websites.
-func (w world) names(ctx context.Context) ([]string, error) {
-	list, err := websites.WebsiteV1beta1().Websites(w.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, site := range list.Items {
-		names = append(names, site.Name)
-	}
-	return names, nil
-}
-
 func (w world) deployment(ctx context.Context, name string) (*appsv1.Deployment, error) {
 	return kube.AppsV1().Deployments(w.namespace).Get(ctx, name, metav1.GetOptions{})
 }
@@ -89,9 +78,24 @@ func (w world) configMap(ctx context.Context) (string, error) {
 }
 
 // settled returns an error until a Website has the specified number of current pods, and its status
-// reports them.
+// reports them. The servers are asked once the caches show it.
 func (w world) settled(ctx context.Context, name string) error {
-	site, err := w.get(ctx, name)
+	if w.observer != nil {
+		if err := settled(ctx, name, cachedWorld{w}); err != nil {
+			return err
+		}
+	}
+	return settled(ctx, name, w)
+}
+
+// reader reads the objects of a namespace.
+type reader interface {
+	get(ctx context.Context, name string) (*v1beta1.Website, error)
+	deployment(ctx context.Context, name string) (*appsv1.Deployment, error)
+}
+
+func settled(ctx context.Context, name string, r reader) error {
+	site, err := r.get(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (w world) settled(ctx context.Context, name string) error {
 		meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteProgressing) {
 		return fmt.Errorf("Website %s: conditions %+v", name, status.Conditions)
 	}
-	deployment, err := w.deployment(ctx, site.Spec.DeploymentName)
+	deployment, err := r.deployment(ctx, site.Spec.DeploymentName)
 	if err != nil {
 		return err
 	}
@@ -187,6 +191,9 @@ var scenarios = []scenario{
 			return err
 		},
 		until: func(ctx context.Context, w world) error {
+			if err := kubiaSettled(ctx, w); err != nil {
+				return err
+			}
 			current, err := w.configMap(ctx)
 			if err != nil {
 				return err
@@ -195,7 +202,7 @@ var scenarios = []scenario{
 			if err == nil && (len(configMaps) != 1 || configMaps[0] != current) {
 				err = fmt.Errorf("there are the ConfigMaps %q", configMaps)
 			}
-			return errors.Join(err, kubiaSettled(ctx, w))
+			return err
 		},
 	},
 	{
@@ -211,13 +218,16 @@ var scenarios = []scenario{
 				kube.AppsV1().Deployments(w.namespace).Delete(ctx, kubia, metav1.DeleteOptions{}))
 		},
 		until: func(ctx context.Context, w world) error {
+			if err := kubiaSettled(ctx, w); err != nil {
+				return err
+			}
 			name, err := w.configMap(ctx)
 			if err != nil {
 				return err
 			}
 			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Get(ctx, name, metav1.GetOptions{})
 			_, service := kube.CoreV1().Services(w.namespace).Get(ctx, kubia+"-npsvc", metav1.GetOptions{})
-			return errors.Join(configMap, service, kubiaSettled(ctx, w))
+			return errors.Join(configMap, service)
 		},
 	},
 	{

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -80,20 +82,30 @@ func newObserver(t *testing.T) *observer {
 
 var (
 	websiteResource    = v1beta1.SchemeGroupVersion.WithResource("websites")
-	replicaSetResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	replicaSetResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
+	deploymentResource = appsv1.SchemeGroupVersion.WithResource("deployments")
 )
 
-// latest returns the state of a namespace.
-func (o *observer) latest(ctx context.Context, namespace string) (state, error) {
-	var objects []unstructured.Unstructured
+// latest returns the states of the worlds, in their order.
+func (o *observer) latest(ctx context.Context, worlds []world) ([]state, error) {
+	objects := map[string][]unstructured.Unstructured{}
 	for _, resource := range o.resources {
-		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := o.client.Resource(resource).Namespace(scopeOf(worlds)).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, list.Items...)
+		for _, object := range list.Items {
+			objects[object.GetNamespace()] = append(objects[object.GetNamespace()], object)
+		}
 	}
-	return normalized(namespace, objects)
+	states := make([]state, len(worlds))
+	for i, w := range worlds {
+		var err error
+		if states[i], err = normalized(w.namespace, objects[w.namespace]); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
 }
 
 // cached returns the state of a namespace, which may be some milliseconds old, without a request.
@@ -109,6 +121,27 @@ func (o *observer) cached(namespace string) (state, error) {
 		}
 	}
 	return normalized(namespace, objects)
+}
+
+// cachedWorld reads the objects of a world from the caches of its observer.
+type cachedWorld struct{ world }
+
+func (c cachedWorld) get(_ context.Context, name string) (*v1beta1.Website, error) {
+	return fromCache[v1beta1.Website](c.world, websiteResource, name)
+}
+
+func (c cachedWorld) deployment(_ context.Context, name string) (*appsv1.Deployment, error) {
+	return fromCache[appsv1.Deployment](c.world, deploymentResource, name)
+}
+
+func fromCache[T any](w world, resource schema.GroupVersionResource, name string) (*T, error) {
+	object, err := w.observer.caches.ForResource(resource).Lister().ByNamespace(w.namespace).Get(name)
+	if err != nil {
+		return nil, err
+	}
+	typed := new(T)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, typed)
+	return typed, err
 }
 
 // normalized returns the state of the objects of a namespace, which it changes.
@@ -251,22 +284,26 @@ func forgetTimes(website map[string]any) {
 	}
 }
 
-// reported counts the events about the Websites of a namespace, by type and reason.
-func (o *observer) reported(ctx context.Context, namespace string) (map[string]int, error) {
-	events, err := kube.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
+// reportedEvents counts the events about the Websites of each namespace, by type and reason.
+func reportedEvents(ctx context.Context, worlds []world) (map[string]map[string]int, error) {
+	events, err := kube.EventsV1().Events(scopeOf(worlds)).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	counts := map[string]int{}
+	counts := map[string]map[string]int{}
+	for _, w := range worlds {
+		counts[w.namespace] = map[string]int{}
+	}
 	for _, event := range events.Items {
-		if event.Regarding.Kind != v1beta1Kind {
+		of := counts[event.Namespace]
+		if of == nil || event.Regarding.Kind != v1beta1Kind {
 			continue
 		}
 		about := event.Type + " " + event.Reason + " " + event.Regarding.Name
 		if event.Related != nil {
 			about += " " + event.Related.Kind
 		}
-		counts[about]++
+		of[about]++
 	}
 	return counts, nil
 }

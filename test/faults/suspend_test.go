@@ -81,6 +81,9 @@ func (w world) publishes(ctx context.Context, name, commit string) error {
 // serves returns an error until a Website is served and reports that its pods serve a commit, for a
 // reason, and its agents are pinned to pin, unless that is empty.
 func (w world) serves(ctx context.Context, name, commit, reason, pin string) error {
+	if err := w.settled(ctx, name); err != nil {
+		return err
+	}
 	site, err := w.get(ctx, name)
 	if err != nil {
 		return err
@@ -98,7 +101,7 @@ func (w world) serves(ctx context.Context, name, commit, reason, pin string) err
 	if got != pin {
 		return fmt.Errorf("the agents of Website %s are to serve commit %q, want %q", name, got, pin)
 	}
-	return w.settled(ctx, name)
+	return nil
 }
 
 // publishedKubia is a scenario.before: servedKubia with an observed commit.

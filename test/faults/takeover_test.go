@@ -74,6 +74,9 @@ func ownOriginal(ctx context.Context, w world) error {
 
 // takenOver returns an error until all objects of the original controller are gone.
 func takenOver(ctx context.Context, w world) error {
+	if err := kubiaSettled(ctx, w); err != nil {
+		return err
+	}
 	deployment, err := w.deployment(ctx, kubia)
 	if err != nil {
 		return err
@@ -85,5 +88,5 @@ func takenOver(ctx context.Context, w world) error {
 	if deployment.Spec.MinReadySeconds != 0 || service.Spec.Ports[0].TargetPort != intstr.FromString("http") {
 		return fmt.Errorf("minReadySeconds %d, Service %+v", deployment.Spec.MinReadySeconds, service.Spec)
 	}
-	return kubiaSettled(ctx, w)
+	return nil
 }
