@@ -70,9 +70,6 @@ func (c *Controller) Drain(t *testing.T) {
 	}
 }
 
-// Stop starts to drain the controller, and does not wait for it.
-func (c *Controller) Stop() { c.stop() }
-
 // RoundTripper is a function as a http.RoundTripper.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
