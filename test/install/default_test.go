@@ -29,8 +29,11 @@ func TestDefault(t *testing.T) {
 	})
 
 	t.Run("chart", func(t *testing.T) { testChart(t, sites) })
-	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })
-	before := children(t, sites)
+	var before map[string]string
+	t.Run("host network", func(t *testing.T) {
+		testHostNetwork(t, sites)
+		before = children(t, sites)
+	})
 	start := time.Now()
 	applyDefault(t)
 	waitServed(t)
