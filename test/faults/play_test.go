@@ -16,7 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// checkPeriod is the time between two checks of a namespace. A check costs some requests, and
+// checkPeriod is the time between two checks of a namespace. A check compares all its objects, and
 // 32 namespaces are checked at once: with a shorter period, the checks would take more CPU than the
 // components under test.
 const checkPeriod = time.Second

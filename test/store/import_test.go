@@ -188,7 +188,7 @@ func TestImport(t *testing.T) {
 		}
 	})
 
-	t.Run("back, while a command goes on", func(t *testing.T) {
+	t.Run("back, during a run", func(t *testing.T) {
 		children := o.mustHaveChildren(t)
 		command := o.startUntil(t, "hand over: done")
 		o.mustImport(t, "back")

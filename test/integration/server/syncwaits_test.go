@@ -95,7 +95,7 @@ func longRunning(ctx context.Context, t *testing.T, s *framework.Server) (float6
 }
 
 // TestShutdownEndsSyncWaits: a wait of five minutes does not delay a server's shutdown, and its
-// client is told to retry.
+// client gets 503 with Retry-After.
 func TestShutdownEndsSyncWaits(t *testing.T) {
 	t.Parallel()
 	namespace, s := framework.NewNamespace(t), framework.NewServer(t)
