@@ -23,9 +23,10 @@ running=()
 while IFS=: read -r file target; do
   package=$(dirname "${file}") target=${target#func }
   # As go test does, it runs in the directory of its package, and keeps what it finds in Go's cache. It is interrupted:
-  # with -test.fuzztime it may fail at the end with "context deadline exceeded" (go.dev/issue/75804).
-  (cd "${package}" && timeout --signal=INT --preserve-status "$1" "${programs}/${package}/fuzz.test" -test.run='^$' \
-    -test.fuzz="^${target}\$" -test.fuzzcachedir="${cache}/$(go list .)" 2>&1 |
+  # with -test.fuzztime it may fail at the end with "context deadline exceeded" (go.dev/issue/75804). In the foreground,
+  # timeout interrupts it alone, not the git and nginx that it has just started.
+  (cd "${package}" && timeout --foreground --signal=INT --preserve-status "$1" "${programs}/${package}/fuzz.test" \
+    -test.run='^$' -test.fuzz="^${target}\$" -test.fuzzcachedir="${cache}/$(go list .)" 2>&1 |
     sed -e '/^fuzz: elapsed/d' -e "s|^PASS$|ok ${package} ${target}|") &
   running+=($!)
 done <<<"${targets}"

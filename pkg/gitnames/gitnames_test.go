@@ -83,8 +83,11 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		reference, path := CheckReference(name) == nil, CheckPath(name) == nil
-		if reference && exec.Command(git, "check-ref-format", "refs/heads/"+name).Run() != nil {
-			t.Errorf("git does not accept %q", name)
+		// The kernel accepts no argument of more than 128 KiB.
+		if reference && len(name) < 64<<10 {
+			if err := exec.Command(git, "check-ref-format", "refs/heads/"+name).Run(); err != nil {
+				t.Errorf("git does not accept %q: %v", name, err)
+			}
 		}
 		quoted := fmt.Sprintf("%q", name)
 		if (reference || path) && (quoted != `"`+name+`"` || strings.ContainsFunc(name, unicode.IsControl)) {
