@@ -13,6 +13,8 @@ import (
 type Usage struct {
 	// Size is the number of bytes of its regular files.
 	Size int64
+	// Unshared is the part of Size of the files with only one name.
+	Unshared int64
 	// Bytes is the space on the disk.
 	Bytes int64
 	// Inodes is the number of files and directories.
@@ -48,6 +50,9 @@ func UsageOf(dir string) (used Usage, err error) {
 			used.Inodes++
 			if info.Mode().IsRegular() {
 				used.Size += info.Size()
+				if stat.Nlink == 1 {
+					used.Unshared += info.Size()
+				}
 			}
 		}
 		return nil

@@ -20,9 +20,9 @@ func (r *Repository) Checkout(ctx context.Context, tree *Tree) error {
 	defer end()
 	base := r.base(tree.attributes)
 	r.checkedOut = nil
-	err = r.write(ctx, tree, base, r.Worktree())
+	err = r.fill(ctx, tree, base)
 	if base != nil && isReason(err, reasonDamaged) {
-		err = r.write(ctx, tree, nil, r.Worktree())
+		err = r.fill(ctx, tree, nil)
 	}
 	if err != nil {
 		return r.replace(err)
@@ -37,6 +37,21 @@ func (r *Repository) base(attributes string) *Tree {
 		return r.checkedOut
 	}
 	return nil
+}
+
+// fill has the worktree contain a tree. Attributes can have git write files larger than they are in the repository, and
+// the limit of each file does not limit all of them.
+func (r *Repository) fill(ctx context.Context, tree, base *Tree) error {
+	room, err := r.room()
+	if err != nil {
+		return err
+	}
+	if room == 0 || !tree.hasAttributes() {
+		return r.write(ctx, tree, base, r.Worktree())
+	}
+	return limitGrowth(ctx, room, r.Worktree(), func(ctx context.Context) error {
+		return r.write(ctx, tree, base, r.Worktree())
+	})
 }
 
 // write has a directory contain a tree. Files of the base, which it contains by now, stay if the tree has them as well;

@@ -107,5 +107,5 @@ func (r *Repository) checkOutParts(ctx context.Context, p *parts, attributes str
 	if err := r.checkSize(tree); err != nil {
 		return err
 	}
-	return r.write(ctx, tree, nil, r.Worktree())
+	return r.fill(ctx, tree, nil)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/disk"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -36,8 +34,6 @@ const (
 	trackedRef = "refs/website/head"
 	// maxAttempts is more than the ways in which a server may be asked.
 	maxAttempts = 6
-	// measureInterval is the time between two measurements of a repository during a fetch.
-	measureInterval = 100 * time.Millisecond
 )
 
 // Fetch fetches the needed part of a commit: HEAD, a reference by its full name, or a commit by its hash.
@@ -222,34 +218,15 @@ func (r *Repository) fetchObjects(ctx context.Context, c command) error {
 		return err
 	}
 	c.protocols, c.room = r.protocols, room
+	fetch := func(ctx context.Context) error {
+		_, err := r.run(ctx, c)
+		return err
+	}
 	if r.full && room > 0 {
 		// Objects come one by one.
-		before, err := disk.UsageOf(r.path(repositoryDir))
-		if err != nil {
-			return onDisk(err)
-		}
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		var measuring sync.WaitGroup
-		defer measuring.Wait()
-		defer cancel(nil)
-		measuring.Go(func() {
-			ticker := time.NewTicker(measureInterval)
-			defer ticker.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-ticker.C:
-				}
-				if used, err := disk.UsageOf(r.path(repositoryDir)); err == nil && used.Size-before.Size > room {
-					cancel(failure(ReasonTooLarge, ""))
-				}
-			}
-		})
+		return limitGrowth(ctx, room, r.path(repositoryDir), fetch)
 	}
-	_, err = r.run(ctx, c)
-	return err
+	return fetch(ctx)
 }
 
 // room returns how many bytes may be written, or 0 if there is no limit. The volume is measured once for a fetch and

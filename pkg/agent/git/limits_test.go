@@ -119,19 +119,68 @@ func TestRoomOfFailedFetches(t *testing.T) {
 	}
 }
 
-// TestFilesThatGrow: files that attributes have git write larger than they are in the repository do not fit, and the
-// disk is not full.
+// TestFilesThatGrow: files that attributes have git write larger than they are in the repository do not fit, one by one
+// or all together, and the disk is not full.
 func TestFilesThatGrow(t *testing.T) {
 	t.Parallel()
-	o := newOrigin(t)
-	o.commit(files{"a.txt": strings.Repeat("a", 600<<10), ".gitattributes": "*.txt working-tree-encoding=UTF-32"})
-	r := newRepository(t, o.serve().url(o), withRoom(1<<20))
-	tree, err := r.Fetch(t.Context(), "HEAD")
-	if err == nil {
-		err = r.Checkout(t.Context(), tree)
-	}
-	if !isReason(err, ReasonTooLarge) {
-		t.Errorf("%v: %s", err, errText(err))
+	const room, utf32 = 1 << 20, "*.txt working-tree-encoding=UTF-32"
+	small := files{"x.txt": "x"}
+	for name, test := range map[string]struct {
+		attributes string
+		count      int
+		content    string
+		modules    []string
+	}{
+		"one file":      {utf32, 1, strings.Repeat("a", 600<<10), nil},
+		"many files":    {utf32, 100, strings.Repeat("a", 6<<10), nil},
+		"CRLF":          {"*.txt text eol=crlf", 100, strings.Repeat("\n", 7<<10), nil},
+		"$Id$":          {"*.txt ident", 100, strings.Repeat("$Id$\n", 800), nil},
+		"a submodule":   {utf32, 100, strings.Repeat("a", 6<<10), []string{"m"}},
+		"2 submodules":  {utf32, 50, strings.Repeat("a", 3<<10), []string{"m", "n"}},
+		"no attributes": {"", 100, strings.Repeat("a", 6<<10), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrigin(t, "core.compression=1")
+			s := o.serve()
+			r := newRepository(t, s.url(o), withRoom(room), withModules(SubmodulesRecursive))
+			o.commit(small)
+			r.sync(t, "HEAD")
+			content := files{".gitattributes": test.attributes}
+			for i := range test.count {
+				content[fmt.Sprintf("%d.txt", i)] = test.content
+			}
+			if len(test.modules) > 0 {
+				commit := newOriginAt(t, filepath.Join(s.dir, "m.git"), "sha1", "core.compression=1").commit(content)
+				content = files{}
+				for _, path := range test.modules {
+					content[path] = "@" + commit
+					content[".gitmodules"] += declare(path, "../m.git")
+				}
+			}
+			o.commit(content)
+			tree, err := r.Fetch(t.Context(), "HEAD")
+			if err != nil {
+				t.Fatalf("%v: %s", err, errText(err))
+			}
+			err = r.Checkout(t.Context(), tree)
+			if test.attributes == "" {
+				if err != nil {
+					t.Errorf("%v: %s", err, errText(err))
+				}
+				return
+			}
+			if !isReason(err, ReasonTooLarge) {
+				t.Errorf("%v: %s", err, errText(err))
+			}
+			if used, err := disk.UsageOf(r.Worktree()); err != nil || used.Size > 0 {
+				t.Errorf("%d bytes are left, %v", used.Size, err)
+			}
+			o.commit(small)
+			if _, got := r.sync(t, "HEAD"); !maps.Equal(got, small) {
+				t.Errorf("then checked out %d files", len(got))
+			}
+		})
 	}
 }
 

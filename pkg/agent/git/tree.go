@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,9 @@ const (
 	// blockSize is the least that a file takes on a disk.
 	blockSize = 4 << 10
 )
+
+// noAttributes is the hash of no attribute files.
+var noAttributes = fmt.Sprintf("%x", sha256.Sum256(nil))
 
 // listing is the content of a tree.
 type listing struct {
@@ -153,6 +157,12 @@ func (r *Repository) checkSize(tree *Tree) error {
 		return r.tooMany()
 	}
 	return nil
+}
+
+// hasAttributes reports whether the tree or a submodule of it has attribute files.
+func (t *Tree) hasAttributes() bool {
+	return t.attributes != noAttributes ||
+		slices.ContainsFunc(t.modules, func(m module) bool { return m.tree.hasAttributes() })
 }
 
 func (r *Repository) tooMany() error {
