@@ -112,10 +112,10 @@ var suites = []suite{
 		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 10 * time.Minute,
 		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
 		steps: []step{
-			// First: it waits most of the time, and no other suite runs beside the end of this one.
+			// These wait most of the time, and no other suite runs beside the end of this one.
 			{module: "test/clients/wait", packages: []string{"."}, flags: []string{"-timeout=20m"}},
-			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
 			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=4"}},
+			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
 		},
 	},
 	{
