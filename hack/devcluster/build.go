@@ -224,7 +224,7 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 	directory := filepath.Join(cacheDir, fmt.Sprintf("%s-%s-%s", filepath.Base(set.dir), version, key))
 	var targets []target
 	for _, program := range set.programs {
-		c := compilation{dir: dir, pkg: program.pkg, ldflags: ldflags}
+		c := compilation{dir: dir, pkg: program.pkg, ldflags: ldflags, stripped: set.versionOf}
 		targets = append(targets, target{name: program.name, path: filepath.Join(directory, program.name),
 			packages: program.packages,
 			build: func(ctx context.Context, out string, s *step) error {

@@ -130,11 +130,12 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 	return image.Write(file, r.name, config, layer)
 }
 
-// makeProduct builds the image as "make images" does, for the platform of this machine.
+// makeProduct builds the image as "make images" does, of the program that was built for this machine.
 func (r recipe) makeProduct(ctx context.Context, p *plan, out string) error {
 	dir := filepath.Join(filepath.Dir(out), "built")
 	if _, err := output(ctx, p.options.RepoDir, p.product(imagesCommand), "--repo="+p.options.RepoDir, "--out="+dir,
-		"--programs="+r.program, "--platforms=linux/"+runtime.GOARCH); err != nil {
+		"--programs="+r.program, "--program-dir="+filepath.Dir(p.product(r.program)),
+		"--platforms=linux/"+runtime.GOARCH); err != nil {
 		return err
 	}
 	if err := os.Rename(filepath.Join(dir, r.program+".oci.tar"), out); err != nil {

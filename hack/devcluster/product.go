@@ -6,13 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/images"
 )
 
 // These modules contain programs for the development cluster only, relative to the checkout.
 const (
 	devclusterModule = "hack/devcluster"
 	imagesModule     = "hack/images"
+	productModule    = "."
 )
+
+// productFlags have the linker write the version of the images into the programs of the product, without debugging
+// information.
+const productFlags = "-s -w -X github.com/kubesites/website-apiserver/pkg/version.gitVersion=" + images.Tag
 
 // productSets are the programs of this repository, by the module they are built in.
 var productSets = []programSet{
@@ -24,9 +31,9 @@ var productSets = []programSet{
 		},
 	},
 	{dir: imagesModule, node: NodeReal, programs: []program{{imagesCommand, "./cmd", 3}}},
-	{dir: ".", node: NodeReal, programs: []program{{websiteAgent, "./cmd/agent", 15}}},
+	{dir: productModule, node: NodeReal, programs: []program{{websiteAgent, "./cmd/agent", 15}}},
 	{
-		dir: ".",
+		dir: productModule,
 		programs: []program{
 			{websiteAPIServer, "./cmd/apiserver", 35},
 			{websiteController, "./cmd/controller", 55},
@@ -48,8 +55,13 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 			if !isFile(filepath.Join(bin, program.name)) {
 				packages += program.packages
 			}
-			wanted = append(wanted, compilation{
-				dir: filepath.Join(options.RepoDir, set.dir), pkg: program.pkg, out: filepath.Join(bin, program.name)})
+			c := compilation{
+				dir: filepath.Join(options.RepoDir, set.dir), pkg: program.pkg, out: filepath.Join(bin, program.name),
+			}
+			if set.dir == productModule {
+				c.ldflags = productFlags
+			}
+			wanted = append(wanted, c)
 		}
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {

@@ -29,6 +29,8 @@ type Options struct {
 	Platforms []Platform
 	// Programs are the images. Default: all.
 	Programs []Program
+	// ProgramDir has the programs of the only platform. Default: they are compiled.
+	ProgramDir string
 }
 
 // Digests is the file with the names of the images and their digests.
@@ -112,9 +114,12 @@ func each(ctx context.Context, programs []Program, do func(Program, v1.Layer, st
 func (o Options) make(ctx context.Context, program Program, root v1.Layer, temporary string) (Made, []string, error) {
 	made, binaries := Made{Program: program, Images: map[Platform]v1.Image{}}, []string{}
 	for _, platform := range o.Platforms {
-		binary := filepath.Join(temporary, program.Name+"-"+platform.Arch)
-		if err := o.compile(ctx, program, platform, binary); err != nil {
-			return Made{}, nil, err
+		binary := filepath.Join(o.ProgramDir, program.Name)
+		if o.ProgramDir == "" {
+			binary = filepath.Join(temporary, program.Name+"-"+platform.Arch)
+			if err := o.compile(ctx, program, platform, binary); err != nil {
+				return Made{}, nil, err
+			}
 		}
 		binaries = append(binaries, binary)
 		image, err := o.image(program, platform, root, binary)

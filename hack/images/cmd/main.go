@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -37,6 +38,8 @@ func run(ctx context.Context) error {
 	flag.Int64Var(&date, "date", 0, "the time of the images, in seconds since 1970: the commit's")
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "the platforms of each image")
 	flag.StringVar(&programs, "programs", "", "the images to build, by the names of their programs (default: all)")
+	flag.StringVar(&o.ProgramDir, "program-dir", "", "the directory with the programs of the only platform "+
+		"(default: they are compiled)")
 	flag.BoolVar(&release, "release", false,
 		"make a release of -version: empty the directory first, add manifests and checksums, and sign them")
 	flag.StringVar(&key, "key", "", "the file with the Ed25519 key of the release")
@@ -51,6 +54,9 @@ func run(ctx context.Context) error {
 			return err
 		}
 		o.Platforms = append(o.Platforms, platform)
+	}
+	if o.ProgramDir != "" && (release || len(o.Platforms) != 1) {
+		return errors.New("-program-dir has programs of one platform, and not those of a release")
 	}
 	var err error
 	if o.Programs, err = images.ParsePrograms(programs); err != nil {
