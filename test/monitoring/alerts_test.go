@@ -318,8 +318,18 @@ func TestAlerts(t *testing.T) {
 			firing := map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{
 				"summary": scenario.summary, "runbook_url": rule.Annotations["runbook_url"],
 			}}
+			// Promtool evaluates all rules of a file each minute.
+			dir := t.TempDir()
+			alone, path := filepath.Join(dir, "rule.yaml"), filepath.Join(dir, "test.yaml")
+			group, err := yaml.Marshal(map[string]any{
+				"groups": []any{map[string]any{"name": "group", "rules": []any{rule}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			framework.WriteFile(t, alone, group)
 			content, err := yaml.Marshal(map[string]any{
-				"rule_files":          []string{file},
+				"rule_files":          []string{alone},
 				"evaluation_interval": "1m",
 				"tests": []any{
 					test("fires", rule.Alert, scenario.fires, firing),
@@ -329,7 +339,6 @@ func TestAlerts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(t.TempDir(), "test.yaml")
 			framework.WriteFile(t, path, content)
 			if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", path).CombinedOutput(); err != nil {
 				t.Errorf("promtool test rules: %v\n%s", err, out)

@@ -21,7 +21,7 @@ import (
 type Rule struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
-	For         string            `json:"for"`
+	For         string            `json:"for,omitempty"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 }
@@ -48,19 +48,20 @@ func File(name string) string {
 // Rules returns the alerts, and the path of the file with them in Prometheus' format.
 func Rules(t *testing.T) (rules []Rule, file string) {
 	t.Helper()
-	var object struct {
-		Spec struct {
-			Groups []struct {
-				Rules []Rule `json:"rules"`
-			} `json:"groups"`
-		} `json:"spec"`
-	}
 	var content struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	read(t, "rules.yaml", &object)
 	read(t, "rules.yaml", &content)
-	for _, group := range object.Spec.Groups {
+	var spec struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []Rule `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := yaml.UnmarshalStrict(content.Spec, &spec); err != nil {
+		t.Fatalf("reading the rules: %v", err)
+	}
+	for _, group := range spec.Groups {
 		rules = append(rules, group.Rules...)
 	}
 	file = filepath.Join(t.TempDir(), "rules.yaml")
