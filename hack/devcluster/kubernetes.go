@@ -88,7 +88,7 @@ func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, d
 		}
 	}
 	// With -mod=mod, go list completes go.mod and go.sum.
-	if _, err := output(ctx, temp, "go", "list", "-mod=mod", "-deps", "."); err != nil {
+	if _, err := output(ctx, temp, "go", "list", "-mod=mod", "-deps", ".", kubectlPackage); err != nil {
 		return fmt.Errorf("downloading the modules that k8s.io/kubernetes requires: %w", err)
 	}
 	// Another process may have created dir meanwhile.

@@ -1,5 +1,5 @@
-// Command kubernetes contains all Kubernetes programs of the development cluster: it runs the one with the
-// name of its link. The programs share most of their code, so one binary is linked instead of seven.
+// Command kubernetes contains the Kubernetes programs of the development cluster but kubectl: it runs the one with the
+// name of its link. The programs share most of their code, so one binary is linked instead of six.
 package main
 
 import (
@@ -12,12 +12,9 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	"k8s.io/kubectl/pkg/cmd"
-	"k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -38,18 +35,8 @@ func main() {
 		os.Exit(cli.Run(commands[name]()))
 	case name == "etcd":
 		etcdmain.Main(os.Args)
-	case name == "kubectl":
-		runKubectl()
 	default:
 		fmt.Fprintf(os.Stderr, "%s is no Kubernetes program: call this binary by a link with the name of one\n", name)
 		os.Exit(2)
-	}
-}
-
-func runKubectl() {
-	// kubectl looks for its plugins before it parses flags, and logs meanwhile.
-	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
-	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
-		util.CheckErr(err)
 	}
 }

@@ -65,9 +65,11 @@ var suites = []suite{
 				module: "test", race: true, cached: true,
 				packages: []string{
 					"./framework", "./tracecollector/...", "./robustness/check/...", "./robustness/history/...",
+					"./bench/cmd", "./bench/controller", "./bench/growth", "./bench/measure", "./bench/serving",
 				},
 			},
-			{module: "test", race: true, packages: []string{"./monitoring", "./bench/..."}},
+			{module: "test", race: true, packages: []string{"./bench"}},
+			{module: "test", packages: []string{"./monitoring"}},
 			{module: "test/clients", packages: []string{"./..."}},
 			{module: "test/clients/wait", packages: []string{"./chart"}},
 		},
