@@ -53,25 +53,30 @@ func (a *authority) VerifyOptions() (x509.VerifyOptions, bool) {
 	return x509.VerifyOptions{Roots: b.roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 }
 
-// set replaces the CA. Without a valid one, none is trusted: the former one may have
-// been withdrawn.
-func (a *authority) set(pem string) error {
-	var next *bundle
-	var err error
-	if pem != "" {
-		var roots *x509.CertPool
-		if roots, err = cert.NewPoolFromBytes([]byte(pem)); err == nil {
-			next = &bundle{pem, roots}
-		}
+// parse returns the CA of a PEM bundle, nil for an empty one.
+func parse(pem string) (*bundle, error) {
+	if pem == "" {
+		return nil, nil
 	}
+	roots, err := cert.NewPoolFromBytes([]byte(pem))
+	if err != nil {
+		return nil, err
+	}
+	return &bundle{pem, roots}, nil
+}
+
+// replace replaces the CA, as the former one may have been withdrawn, and reports whether the listeners are to be
+// notified.
+func (a *authority) replace(next *bundle) (changed bool) {
 	last := a.bundle.Swap(next)
-	if (last == nil) == (next == nil) && (next == nil || last.pem == next.pem) {
-		return err
-	}
+	return (last == nil) != (next == nil) || next != nil && last.pem != next.pem
+}
+
+// notify has the listeners read the CA.
+func (a *authority) notify() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, listener := range a.listeners {
 		listener.Enqueue()
 	}
-	return err
 }

@@ -3,7 +3,7 @@
 //
 // The controllers of k8s.io/apiserver read it only after the server listens, so the
 // first users are anonymous, and they keep the last CA when the ConfigMap is deleted.
-// Here, requests get 503 until the CAs are read.
+// Here, requests get 503 until the CAs are read, and from the deletion on.
 package trust
 
 import (
@@ -206,21 +206,35 @@ func (c *Cluster) apply(data map[string]string, unknown error) {
 	if len(headers[uidHeadersKey]) == 0 {
 		headers[uidHeadersKey] = []string{defaultUIDHeader}
 	}
-	if unknown != nil {
-		// The allowed names of the front proxy are among the headers: without them,
-		// any certificate of its CA would be accepted.
-		data = nil
-		_ = c.clientCA.set("")
-		_ = c.proxyCA.set("")
-	}
-	c.mu.Lock()
-	c.headers = headers
-	c.mu.Unlock()
-	if err := c.clientCA.set(data[clientCAKey]); err != nil {
+	clientCA, err := parse(data[clientCAKey])
+	if err != nil {
 		unknown = errors.Join(unknown, fmt.Errorf("reading %s of %s: %w", clientCAKey, source, err))
 	}
-	if err := c.proxyCA.set(data[proxyCAKey]); err != nil {
+	proxyCA, err := parse(data[proxyCAKey])
+	if err != nil {
 		unknown = errors.Join(unknown, fmt.Errorf("reading %s of %s: %w", proxyCAKey, source, err))
+	}
+	if unknown != nil {
+		// From here on, requests get 503. The users of those that came before are authenticated as before: without
+		// the CAs they would be anonymous, and get 403.
+		c.setUnknown(unknown)
+		if !c.config.Optional {
+			return
+		}
+		clientCA, proxyCA = nil, nil
+	} else {
+		c.mu.Lock()
+		c.headers = headers
+		c.mu.Unlock()
+	}
+	changed := c.clientCA.replace(clientCA)
+	proxyChanged := c.proxyCA.replace(proxyCA)
+	// A client withholds its certificate if the server names other CAs only: it names both CAs, or none.
+	if changed {
+		c.clientCA.notify()
+	}
+	if proxyChanged {
+		c.proxyCA.notify()
 	}
 	c.setUnknown(unknown)
 }

@@ -99,7 +99,7 @@ func TestContentDecidesTrust(t *testing.T) {
 		"no headers": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca},
 			unknown: "has no requestheader-username-headers"},
 		"no certificate": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: "x",
-			usernameHeadersKey: `["X-Remote-User"]`}, unknown: "reading requestheader-client-ca-file", clients: true},
+			usernameHeadersKey: `["X-Remote-User"]`}, unknown: "reading requestheader-client-ca-file"},
 		"names that are no list": {
 			config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`,
 				allowedNamesKey: "front-proxy"}, unknown: "reading requestheader-allowed-names",
@@ -125,46 +125,57 @@ type enqueued chan struct{}
 
 func (e enqueued) Enqueue() { e <- struct{}{} }
 
-// TestDeletionEndsTrust deletes the ConfigMap, and creates it again with another CA.
+// TestDeletionEndsTrust deletes the ConfigMap, and creates it again with another CA. Meanwhile new requests get 503;
+// those from before the deletion are authenticated as before. Where the CAs are optional, all users are anonymous.
 func TestDeletionEndsTrust(t *testing.T) {
-	ctx, old := t.Context(), newCA(t)
-	data := map[string]string{clientCAKey: newCA(t), proxyCAKey: old, usernameHeadersKey: `["X-Remote-User"]`,
-		allowedNamesKey: `["front-proxy"]`}
-	client := fake.NewClientset(configMap(data))
-	watching := watched(t, client)
-	c := started(t, client, Config{Clients: true, Proxy: true})
-	<-watching
-	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	c.Wait(waiting)
-	proxy := c.RequestHeader()
-	if err := c.Unknown(); err != nil || !trusts(proxy.CAContentProvider) ||
-		!slices.Equal(proxy.AllowedClientNames.Value(), []string{"front-proxy"}) {
-		t.Fatalf("unknown: %v, proxy trusted: %t, names %v", err, trusts(proxy.CAContentProvider),
-			proxy.AllowedClientNames.Value())
-	}
-	serving := make(enqueued, 10)
-	proxy.CAContentProvider.AddListener(serving)
+	for mode, optional := range map[string]bool{"required": false, "optional": true} {
+		t.Run(mode, func(t *testing.T) {
+			ctx, old := t.Context(), newCA(t)
+			data := map[string]string{clientCAKey: newCA(t), proxyCAKey: old, usernameHeadersKey: `["X-Remote-User"]`,
+				allowedNamesKey: `["front-proxy"]`}
+			client := fake.NewClientset(configMap(data))
+			watching := watched(t, client)
+			c := started(t, client, Config{Clients: true, Proxy: true, Optional: optional})
+			<-watching
+			waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
+			defer cancel()
+			c.Wait(waiting)
+			proxy := c.RequestHeader()
+			trusted := func() bool {
+				return trusts(c.ClientCA()) && trusts(proxy.CAContentProvider) &&
+					slices.Equal(proxy.AllowedClientNames.Value(), []string{"front-proxy"})
+			}
+			if err := c.Unknown(); err != nil || !trusted() {
+				t.Fatalf("unknown: %v, trusted: %t", err, trusted())
+			}
+			serving := make(enqueued, 10)
+			proxy.CAContentProvider.AddListener(serving)
 
-	configMaps := client.CoreV1().ConfigMaps(namespace)
-	if err := configMaps.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	waitUntil(t, "trust has ended", func() bool { return c.Unknown() != nil })
-	if trusts(c.ClientCA()) || trusts(proxy.CAContentProvider) || c.Check().Check(nil) == nil {
-		t.Error("a client is trusted without the ConfigMap")
-	}
-	<-serving
+			configMaps := client.CoreV1().ConfigMaps(namespace)
+			if err := configMaps.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if optional {
+				<-serving
+				waitUntil(t, "trust has ended", func() bool { return !trusts(c.ClientCA()) && !trusts(proxy.CAContentProvider) })
+			} else {
+				waitUntil(t, "requests are refused", func() bool { return c.Unknown() != nil && c.Check().Check(nil) != nil })
+				if !trusted() {
+					t.Error("the user of a request that came before the deletion is anonymous")
+				}
+			}
 
-	data[proxyCAKey] = newCA(t)
-	if _, err := configMaps.Create(ctx, configMap(data), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+			data[proxyCAKey] = newCA(t)
+			if _, err := configMaps.Create(ctx, configMap(data), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			<-serving
+			c.Wait(waiting)
+			if got := string(proxy.CAContentProvider.CurrentCABundleContent()); got == old || got != data[proxyCAKey] {
+				t.Error("the proxy's CA is not the new one")
+			}
+		})
 	}
-	c.Wait(waiting)
-	if got := string(proxy.CAContentProvider.CurrentCABundleContent()); got == old || got != data[proxyCAKey] {
-		t.Error("the proxy's CA is not the new one")
-	}
-	<-serving
 }
 
 // TestUnreadable: without permission, the reason is known.

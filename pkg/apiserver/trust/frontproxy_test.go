@@ -117,11 +117,17 @@ func (p *proxy) config() *authenticatorfactory.RequestHeaderConfig {
 	}
 }
 
+func (p *proxy) trust(ca string) error {
+	parsed, err := parse(ca)
+	p.ca.replace(parsed)
+	return err
+}
+
 func newProxy(t testing.TB, ca string) *proxy {
 	t.Helper()
 	p := &proxy{clock: testingclock.NewFakePassiveClock(time.Now())}
 	p.Request = NewFrontProxyAuthenticator(p.config(), p.clock)
-	if err := p.ca.set(ca); err != nil {
+	if err := p.trust(ca); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -149,9 +155,9 @@ func TestVerifiedCertificateIsNotTrustedForever(t *testing.T) {
 	}{
 		"no change":                     {change: func(*proxy) {}},
 		"the verification is repeated":  {change: func(p *proxy) { p.clock.SetTime(p.clock.Now().Add(lifetime / 2)) }},
-		"another CA":                    {change: func(p *proxy) { _ = p.ca.set(other.pem()) }, refused: true},
-		"another CA beside it":          {change: func(p *proxy) { _ = p.ca.set(root.pem() + other.pem()) }},
-		"no CA":                         {change: func(p *proxy) { _ = p.ca.set("") }, unknown: true},
+		"another CA":                    {change: func(p *proxy) { _ = p.trust(other.pem()) }, refused: true},
+		"another CA beside it":          {change: func(p *proxy) { _ = p.trust(root.pem() + other.pem()) }},
+		"no CA":                         {change: func(p *proxy) { _ = p.trust("") }, unknown: true},
 		"another name is allowed":       {change: func(p *proxy) { p.allowed = []string{"another"} }, refused: true},
 		"its name is among the allowed": {change: func(p *proxy) { p.allowed = []string{"another", "front-proxy"} }},
 		"it has expired": {change: func(p *proxy) { p.clock.SetTime(p.clock.Now().Add(2 * lifetime)) },
