@@ -19,10 +19,11 @@ func limitGrowth(ctx context.Context, room int64, dir string, write func(context
 		return onDisk(err)
 	}
 	check := func() error {
-		if used, err := disk.UsageOf(dir); err == nil && used.Unshared-before.Unshared > room {
+		used, err := disk.UsageOf(dir)
+		if err == nil && used.Unshared-before.Unshared > room {
 			return failure(ReasonTooLarge, "")
 		}
-		return nil
+		return onDisk(err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var measuring sync.WaitGroup
