@@ -18,7 +18,7 @@ const (
 	// releaseTimeout limits the time for making a release.
 	releaseTimeout = 5 * time.Minute
 	// earlierTimeout limits how long the first release waits for files of earlier commits.
-	earlierTimeout = 10 * time.Second
+	earlierTimeout = 20 * time.Second
 )
 
 // start carries out an action. A slow one runs in a goroutine, which posts its result.

@@ -112,11 +112,13 @@ func (s *site) patch(t *testing.T, patch string) {
 
 func (s *site) get(t *testing.T) *v1beta1.Website {
 	t.Helper()
-	w, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Get(t.Context(), s.name,
-		metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace)
+	var w *v1beta1.Website
+	// On a machine that runs all tests, etcd may not answer for seconds: 503.
+	framework.WaitFor(t, "Website "+s.name+" is read", func(ctx context.Context) (err error) {
+		w, err = websites.Get(ctx, s.name, metav1.GetOptions{})
+		return err
+	})
 	return w
 }
 
