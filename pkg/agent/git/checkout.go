@@ -46,21 +46,17 @@ func (r *Repository) fill(ctx context.Context, tree, base *Tree) error {
 	if err != nil {
 		return err
 	}
-	if room == 0 || !tree.hasAttributes() {
-		return r.write(ctx, tree, base, r.Worktree())
+	write := func(ctx context.Context) error { return r.write(ctx, tree, base, r.Worktree(), room) }
+	if room > 0 && tree.hasAttributes() {
+		return limitGrowth(ctx, room, r.Worktree(), write)
 	}
-	return limitGrowth(ctx, room, r.Worktree(), func(ctx context.Context) error {
-		return r.write(ctx, tree, base, r.Worktree())
-	})
+	return write(ctx)
 }
 
 // write has a directory contain a tree. Files of the base, which it contains by now, stay if the tree has them as well;
-// git replaces others, it does not write to them. Without a base the directory is emptied.
-func (r *Repository) write(ctx context.Context, tree, base *Tree, dir string) error {
-	room, err := r.room()
-	if err != nil {
-		return err
-	}
+// git replaces others, it does not write to them. Without a base the directory is emptied. No file may be larger than
+// the room.
+func (r *Repository) write(ctx context.Context, tree, base *Tree, dir string, room int64) error {
 	if err := r.clear(ctx, tree, base, dir); err != nil {
 		return err
 	}
@@ -85,7 +81,7 @@ func (r *Repository) write(ctx context.Context, tree, base *Tree, dir string) er
 		if !isPlain(dir, m.path) {
 			return submoduleFailure(m.path, failure(ReasonCommitInvalid, ""))
 		}
-		if err := m.repository.write(ctx, m.tree, base.baseOf(m), filepath.Join(dir, m.path)); err != nil {
+		if err := m.repository.write(ctx, m.tree, base.baseOf(m), filepath.Join(dir, m.path), room); err != nil {
 			return submoduleFailure(m.path, err)
 		}
 	}
