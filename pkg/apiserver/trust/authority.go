@@ -65,14 +65,7 @@ func parse(pem string) (*bundle, error) {
 	return &bundle{pem, roots}, nil
 }
 
-// replace replaces the CA, as the former one may have been withdrawn, and reports whether the listeners are to be
-// notified.
-func (a *authority) replace(next *bundle) (changed bool) {
-	last := a.bundle.Swap(next)
-	return (last == nil) != (next == nil) || next != nil && last.pem != next.pem
-}
-
-// notify has the listeners read the CA.
+// notify has the listeners read the CA. One that has not changed has no effect.
 func (a *authority) notify() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -227,15 +227,11 @@ func (c *Cluster) apply(data map[string]string, unknown error) {
 		c.headers = headers
 		c.mu.Unlock()
 	}
-	changed := c.clientCA.replace(clientCA)
-	proxyChanged := c.proxyCA.replace(proxyCA)
 	// A client withholds its certificate if the server names other CAs only: it names both CAs, or none.
-	if changed {
-		c.clientCA.notify()
-	}
-	if proxyChanged {
-		c.proxyCA.notify()
-	}
+	c.clientCA.bundle.Store(clientCA)
+	c.proxyCA.bundle.Store(proxyCA)
+	c.clientCA.notify()
+	c.proxyCA.notify()
 	c.setUnknown(unknown)
 }
 

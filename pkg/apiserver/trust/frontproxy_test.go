@@ -119,7 +119,7 @@ func (p *proxy) config() *authenticatorfactory.RequestHeaderConfig {
 
 func (p *proxy) trust(ca string) error {
 	parsed, err := parse(ca)
-	p.ca.replace(parsed)
+	p.ca.bundle.Store(parsed)
 	return err
 }
 
