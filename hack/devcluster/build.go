@@ -38,6 +38,8 @@ type programSet struct {
 	versionOf string
 	// stamp is set if the linker must write the version into the programs.
 	stamp bool
+	// ldflags are the flags of the linker for programs of this repository.
+	ldflags string
 	// node is the only mode that needs the set; empty: all modes.
 	node     NodeMode
 	programs []program

@@ -14,7 +14,6 @@ import (
 const (
 	devclusterModule = "hack/devcluster"
 	imagesModule     = "hack/images"
-	productModule    = "."
 )
 
 // productFlags have the linker write the version of the images into the programs of the product, without debugging
@@ -31,9 +30,9 @@ var productSets = []programSet{
 		},
 	},
 	{dir: imagesModule, node: NodeReal, programs: []program{{imagesCommand, "./cmd", 3}}},
-	{dir: productModule, node: NodeReal, programs: []program{{websiteAgent, "./cmd/agent", 15}}},
+	{dir: ".", node: NodeReal, ldflags: productFlags, programs: []program{{websiteAgent, "./cmd/agent", 15}}},
 	{
-		dir: productModule,
+		dir: ".", ldflags: productFlags,
 		programs: []program{
 			{websiteAPIServer, "./cmd/apiserver", 35},
 			{websiteController, "./cmd/controller", 55},
@@ -55,13 +54,8 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 			if !isFile(filepath.Join(bin, program.name)) {
 				packages += program.packages
 			}
-			c := compilation{
-				dir: filepath.Join(options.RepoDir, set.dir), pkg: program.pkg, out: filepath.Join(bin, program.name),
-			}
-			if set.dir == productModule {
-				c.ldflags = productFlags
-			}
-			wanted = append(wanted, c)
+			wanted = append(wanted, compilation{dir: filepath.Join(options.RepoDir, set.dir), pkg: program.pkg,
+				out: filepath.Join(bin, program.name), ldflags: set.ldflags})
 		}
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {
