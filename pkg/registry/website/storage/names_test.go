@@ -48,7 +48,7 @@ func TestTakenDeploymentNames(t *testing.T) {
 	}
 	after := listsByIndex(t)
 	for index, lists := range before {
-		if index != "watch_cache f:spec.deploymentName" && after[index] != lists {
+		if index != "watchcache f:spec.deploymentName" && after[index] != lists {
 			t.Errorf("lists by index = %v, before %v: want only lookups in the index of the watch cache", after, before)
 		}
 	}
