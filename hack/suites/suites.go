@@ -49,10 +49,68 @@ type step struct {
 // node is a real node of the development cluster. Two at once starve the pods.
 const node = "node"
 
-// suites are in the order in which they start. Those on a real node run one after the other and take longest, so they
-// come first. Suites that wait most of the time (robustness, outage) run beside those that need the processors.
-// Packages with a cluster of their own run one at a time in each suite (-p=1).
+// suites are in the order in which they start. Those on a real node run one after the other and take longest, so e2e
+// comes first. It starts beside the suites that wait most of the time, robustness and outage. Those that need the
+// processors come last, short ones at the end, so that both are busy until the end.
 var suites = []suite{
+	{
+		name: "e2e", about: "pages from git repositories", budget: 12 * time.Minute, needs: node,
+		tools: []string{"chromium", "prometheus"},
+		// More concurrent tests starve the pods, whose fetches then miss their
+		// deadlines. The order is not shuffled: most of a run would have to be
+		// repeated to reproduce it.
+		steps: []step{{
+			module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=6", "-shuffle=off"},
+		}},
+	},
+	{
+		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 5 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "outage", about: "outages of etcd", budget: 5 * time.Minute,
+		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
+	},
+	{
+		name: "install", about: "installation and removal", budget: 8 * time.Minute, needs: node,
+		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
+	},
+	{
+		name: "unit-devcluster", about: "unit tests of the development cluster", budget: 10 * time.Minute,
+		tools: []string{"ssh"},
+		steps: []step{{
+			module: "hack/devcluster", race: true, cached: true,
+			packages: []string{".", "./balancer", "./command", "./gateway", "./gitserver", "./image", "./node"},
+		}},
+	},
+	{
+		name: "faults", about: "every call of the controller fails once", budget: 10 * time.Minute,
+		// The order is not shuffled: the first test overtakes a store, which takes long once others have
+		// written to it.
+		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
+	},
+	{
+		name: "store", about: "empty, foreign and outdated stores", budget: 6 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./store/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
+	},
+	{
+		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 10 * time.Minute,
+		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
+		steps: []step{
+			// Those that wait most of the time come first: fewer suites run beside the end of this one.
+			{module: "test/clients/wait", packages: []string{"."}, flags: []string{"-timeout=20m"}},
+			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=4"}},
+			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
+		},
+	},
+	{
+		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 8 * time.Minute,
+		// Two packages run at once: the one with a damaged Website waits most of the time.
+		steps: []step{{
+			module: "test", packages: []string{"./integration/server", "./integration/undecodable"},
+			flags: []string{"-timeout=40m", "-p=2", "-parallel=4"},
+		}},
+	},
 	{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
 		tools: []string{"nginx", "prometheus", "ssh"},
@@ -73,64 +131,6 @@ var suites = []suite{
 			{module: "test/clients", packages: []string{"./..."}},
 			{module: "test/clients/wait", packages: []string{"./chart"}},
 		},
-	},
-	{
-		name: "unit-devcluster", about: "unit tests of the development cluster", budget: 10 * time.Minute,
-		tools: []string{"ssh"},
-		steps: []step{{
-			module: "hack/devcluster", race: true, cached: true,
-			packages: []string{".", "./balancer", "./command", "./gateway", "./gitserver", "./image", "./node"},
-		}},
-	},
-	{
-		name: "e2e", about: "pages from git repositories", budget: 12 * time.Minute, needs: node,
-		tools: []string{"chromium", "prometheus"},
-		// More concurrent tests starve the pods, whose fetches then miss their
-		// deadlines. The order is not shuffled: most of a run would have to be
-		// repeated to reproduce it.
-		steps: []step{{
-			module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=6", "-shuffle=off"},
-		}},
-	},
-	{
-		name: "install", about: "installation and removal", budget: 8 * time.Minute, needs: node,
-		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
-	},
-	{
-		name: "faults", about: "every call of the controller fails once", budget: 10 * time.Minute,
-		// The order is not shuffled: the first test overtakes a store, which takes long once others have
-		// written to it.
-		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
-	},
-	{
-		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 5 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
-	},
-	{
-		name: "outage", about: "outages of etcd", budget: 5 * time.Minute,
-		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
-	},
-	{
-		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 10 * time.Minute,
-		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
-		steps: []step{
-			// These wait most of the time, and no other suite runs beside the end of this one.
-			{module: "test/clients/wait", packages: []string{"."}, flags: []string{"-timeout=20m"}},
-			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=4"}},
-			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
-		},
-	},
-	{
-		name: "store", about: "empty, foreign and outdated stores", budget: 6 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./store/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
-	},
-	{
-		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 8 * time.Minute,
-		// Two packages run at once: the one with a damaged Website waits most of the time.
-		steps: []step{{
-			module: "test", packages: []string{"./integration/server", "./integration/undecodable"},
-			flags: []string{"-timeout=40m", "-p=2", "-parallel=4"},
-		}},
 	},
 
 	{
