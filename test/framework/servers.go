@@ -24,10 +24,16 @@ type Server struct {
 
 // StartServer starts a website-apiserver with further flags and does not wait
 // until it is ready. It is stopped when the test ends.
-//
-// The objects of the cluster are owned by Websites of another store, so the server
-// is closed until its own is accepted.
 func StartServer(t *testing.T, args ...string) *Server {
+	t.Helper()
+	s := StartClosedServer(t, args...)
+	AcceptStore(t, s.Args()[1:])
+	return s
+}
+
+// StartClosedServer is StartServer for a server that stays closed, or does not start at all: the objects of the cluster
+// are owned by Websites of another store, and nobody accepts that of this server.
+func StartClosedServer(t *testing.T, args ...string) *Server {
 	t.Helper()
 	name := "apiserver-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	store, flag := NewStore(t, name)
@@ -42,7 +48,6 @@ func StartServer(t *testing.T, args ...string) *Server {
 			t.Error(err)
 		}
 	})
-	AcceptStore(t, s.Args()[1:])
 	return s
 }
 

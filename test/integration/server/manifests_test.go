@@ -144,7 +144,7 @@ func TestAdmissionManifests(t *testing.T) {
 	framework.WriteFile(t, filepath.Join(dir, "validating", "policy.yaml"),
 		[]byte(strings.Replace(validatingPolicy, "message:", "massage:", 1)))
 	t.Run("misspelled", func(t *testing.T) {
-		wrong := framework.StartServer(t, "--admission-control-config-file="+config)
+		wrong := framework.StartClosedServer(t, "--admission-control-config-file="+config)
 		framework.WaitFor(t, "the server refuses a misspelled policy", func(context.Context) error {
 			if log := wrong.Log(t); !strings.Contains(log, `unknown field \"spec.validations[0].massage\"`) &&
 				!strings.Contains(log, `unknown field "spec.validations[0].massage"`) {
