@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -23,7 +24,8 @@ import (
 func TestPodProxy(t *testing.T) {
 	t.Parallel()
 	s := exampleSite()
-	pod := s.pod(t)
+	reached := s.pod(t)
+	pod := cached.OfPod(&reached)
 	config, err := framework.Cluster.UserConfig("system:serviceaccount:website-system:website-controller",
 		"system:serviceaccounts", "system:serviceaccounts:website-system")
 	if err != nil {
@@ -33,8 +35,8 @@ func TestPodProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, body, err := pods.Get(t.Context(), &pod, podprobe.Request{Port: adminPort, Path: "/commit"}); err != nil ||
-		code != http.StatusForbidden {
+	code, body, err := pods.Get(t.Context(), pod, podprobe.Request{Port: adminPort, Path: "/commit"})
+	if err != nil || code != http.StatusForbidden {
 		t.Errorf("/commit through the API server without permission: %d %q, %v, want 403", code, body, err)
 	}
 
@@ -65,7 +67,7 @@ func TestPodProxy(t *testing.T) {
 	// These are all of the controller's requests.
 	for path, want := range map[string]string{"/status": fmt.Sprintf("%q", commit), "/commit": commit + "\n"} {
 		framework.WaitFor(t, path+" is answered through the API server", func(ctx context.Context) error {
-			code, body, err := pods.Get(ctx, &pod, podprobe.Request{Port: adminPort, Path: path})
+			code, body, err := pods.Get(ctx, pod, podprobe.Request{Port: adminPort, Path: path})
 			if err != nil || code != http.StatusOK || !strings.Contains(string(body), want) {
 				return fmt.Errorf("%d %q, %w, want %q", code, body, err, want)
 			}

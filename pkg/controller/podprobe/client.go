@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // Mode is the way to reach the ports of pods.
@@ -45,7 +45,7 @@ const (
 // Client reaches the pods that a Prober probes.
 type Client interface {
 	// Get returns the status code and the body of an answer.
-	Get(ctx context.Context, pod *corev1.Pod, request Request) (int, []byte, error)
+	Get(ctx context.Context, pod *cached.Pod, request Request) (int, []byte, error)
 }
 
 // Request is a request to a pod.
@@ -68,7 +68,7 @@ type httpClient struct {
 	// timeout is for a request that is answered immediately.
 	timeout time.Duration
 	// url returns the URL of a path on a port of a pod.
-	url func(pod *corev1.Pod, request Request) string
+	url func(pod *cached.Pod, request Request) string
 }
 
 // NewClient returns a client that reaches pods in a mode. PodProxy uses the API server of the
@@ -111,16 +111,16 @@ func directClient() *http.Client {
 
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func directURL(pod *corev1.Pod, request Request) string {
+func directURL(pod *cached.Pod, request Request) string {
 	target := url.URL{
-		Scheme: "http", Host: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(request.Port))),
+		Scheme: "http", Host: net.JoinHostPort(pod.PodIP, strconv.Itoa(int(request.Port))),
 		Path: request.Path, RawQuery: request.Query.Encode(),
 	}
 	return target.String()
 }
 
-func proxyURL(base *url.URL) func(*corev1.Pod, Request) string {
-	return func(pod *corev1.Pod, request Request) string {
+func proxyURL(base *url.URL) func(*cached.Pod, Request) string {
+	return func(pod *cached.Pod, request Request) string {
 		target := base.JoinPath("api/v1/namespaces", pod.Namespace, "pods", fmt.Sprintf("%s:%d", pod.Name, request.Port),
 			"proxy", request.Path)
 		target.RawQuery = request.Query.Encode()
@@ -129,7 +129,7 @@ func proxyURL(base *url.URL) func(*corev1.Pod, Request) string {
 }
 
 // Get makes a request to a pod.
-func (c *httpClient) Get(ctx context.Context, pod *corev1.Pod, what Request) (int, []byte, error) {
+func (c *httpClient) Get(ctx context.Context, pod *cached.Pod, what Request) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+what.Wait)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url(pod, what), nil)

@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // slowPods do not respond before they are released.
@@ -21,7 +22,7 @@ type slowPods struct {
 	inFlight, all int
 }
 
-func (p *slowPods) Get(ctx context.Context, _ *corev1.Pod, _ Request) (int, []byte, error) {
+func (p *slowPods) Get(ctx context.Context, _ *cached.Pod, _ Request) (int, []byte, error) {
 	p.mu.Lock()
 	p.inFlight++
 	p.all++

@@ -22,6 +22,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -93,7 +94,7 @@ func (d *deployedPods) serve(a *deployedAgent, commit string, hold bool) {
 	d.change(a, func() { a.Commit, a.Prepared = commit, "" })
 }
 
-func (d *deployedPods) Get(ctx context.Context, pod *corev1.Pod, request Request) (int, []byte, error) {
+func (d *deployedPods) Get(ctx context.Context, pod *cached.Pod, request Request) (int, []byte, error) {
 	if time.Sleep(latency); ctx.Err() != nil {
 		return 0, nil, ctx.Err()
 	}
@@ -164,10 +165,10 @@ func (d *deployedPods) Get(ctx context.Context, pod *corev1.Pod, request Request
 }
 
 // newDeployed starts a prober of three pods that serve a commit, and can serve another one.
-func newDeployed(t *testing.T) (*deployedPods, *Prober, []*corev1.Pod) {
+func newDeployed(t *testing.T) (*deployedPods, *Prober, []*cached.Pod) {
 	d := &deployedPods{head: commitOf(1), fetch: map[string]time.Duration{}, broken: map[string]bool{},
 		old: map[string]bool{}, agents: map[string]*deployedAgent{}}
-	var pods []*corev1.Pod
+	var pods []*cached.Pod
 	for _, name := range []string{"a", "b", "c"} {
 		a := &deployedAgent{
 			name: name, Status: statusOf(commitOf(1)), changed: make(chan struct{}),
@@ -178,7 +179,7 @@ func newDeployed(t *testing.T) (*deployedPods, *Prober, []*corev1.Pod) {
 		a.NextSyncMilliseconds = &next
 		d.agents[name], d.fetch[name] = a, fetchTime
 		pod := newPod(name)
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		pod.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		pods = append(pods, pod)
 	}
 	p := New(Config{Client: d, Period: testPeriod, Clock: clock.RealClock{}, Workers: 4, Share: 2})
@@ -192,7 +193,7 @@ func newDeployed(t *testing.T) (*deployedPods, *Prober, []*corev1.Pod) {
 }
 
 // observations returns the observations of pods.
-func observations(p *Prober, pods []*corev1.Pod) []workload.Observation {
+func observations(p *Prober, pods []*cached.Pod) []workload.Observation {
 	var all []workload.Observation
 	for _, pod := range pods {
 		seen, _ := p.Observation(pod.UID)

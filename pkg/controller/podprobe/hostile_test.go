@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // hostilePods answer each request after a moment, so that it leads to another one.
@@ -26,7 +26,7 @@ type hostilePods struct {
 	requests int
 }
 
-func (p *hostilePods) Get(context.Context, *corev1.Pod, Request) (int, []byte, error) {
+func (p *hostilePods) Get(context.Context, *cached.Pod, Request) (int, []byte, error) {
 	time.Sleep(time.Millisecond)
 	p.mu.Lock()
 	defer p.mu.Unlock()

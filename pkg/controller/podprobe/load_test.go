@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // manyPods is a fake client of pods: those in the namespace "good" respond, all others time out. Times
@@ -30,7 +30,7 @@ type manyPods struct {
 	status   agent.Status
 }
 
-func (p *manyPods) Get(ctx context.Context, pod *corev1.Pod, _ Request) (int, []byte, error) {
+func (p *manyPods) Get(ctx context.Context, pod *cached.Pod, _ Request) (int, []byte, error) {
 	p.mu.Lock()
 	p.probed[pod.Namespace]++
 	p.mu.Unlock()
@@ -94,7 +94,7 @@ func start(t *testing.T, p *Prober) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-func podOf(namespace string, i int) *corev1.Pod {
+func podOf(namespace string, i int) *cached.Pod {
 	pod := newPod(fmt.Sprintf("%s-%d", namespace, i))
 	pod.Namespace = namespace
 	return pod

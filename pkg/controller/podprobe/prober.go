@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/fairqueue"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -65,7 +65,7 @@ type Prober struct {
 // record is a pod and its observed state.
 type record struct {
 	website cache.ObjectName
-	pod     *corev1.Pod
+	pod     *cached.Pod
 	// begun is the time of the last probe.
 	begun time.Time
 	// turn is the number of the current request, and cancel ends it if it waits.
@@ -143,7 +143,7 @@ func (p *Prober) Changes() <-chan cache.ObjectName { return p.changes }
 
 // Probe probes a pod of a Website soon, because it is new or has changed, and then periodically until
 // Forget.
-func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
+func (p *Prober) Probe(website cache.ObjectName, pod *cached.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.pods[pod.UID]
@@ -232,7 +232,7 @@ func (p *Prober) next(ctx context.Context) bool {
 
 // begin returns a pod to probe now and the request for it. The pod is nil when it has been forgotten,
 // cannot answer, or a request to it waits.
-func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, turn uint64, a ask) {
+func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *cached.Pod, turn uint64, a ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.pods[uid]
@@ -260,7 +260,7 @@ func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, tur
 
 // handleAnswer records the answer to a request, and queues and returns the time until the next one, without
 // jitter. It returns 0 when the pod has been forgotten or requested again meanwhile.
-func (p *Prober) handleAnswer(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer,
+func (p *Prober) handleAnswer(ctx context.Context, pod *cached.Pod, made ask, turn uint64, begun time.Time, got answer,
 	err error) time.Duration {
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(4).Info("Pod did not answer a probe", "pod", klog.KObj(pod), "err", err)

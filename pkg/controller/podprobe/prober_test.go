@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2/ktesting"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -42,7 +42,7 @@ type fakePods struct {
 	probes int
 }
 
-func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, request Request) (int, []byte, error) {
+func (p *fakePods) Get(_ context.Context, _ *cached.Pod, request Request) (int, []byte, error) {
 	if p.requested != nil {
 		p.requested()
 	}
@@ -84,10 +84,10 @@ func serves(commit string) func(*fakePods) {
 	return func(p *fakePods) { p.status = statusOf(commit) }
 }
 
-func newPod(name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "127.0.0.1"},
+func newPod(name string) *cached.Pod {
+	return &cached.Pod{
+		Identity: cached.Identity{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
+		Phase:    corev1.PodRunning, PodIP: "127.0.0.1",
 	}
 }
 
@@ -299,7 +299,7 @@ func TestEndedPods(t *testing.T) {
 	f.rested()
 	probes := f.pods.probes
 	ended := newPod("a")
-	ended.Status.Phase = corev1.PodSucceeded
+	ended.Phase = corev1.PodSucceeded
 	f.Probe(testWebsite, ended)
 	_, ctx := ktesting.NewTestContext(t)
 	for f.queue.Len() > 0 {

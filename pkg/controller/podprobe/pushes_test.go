@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 const (
@@ -130,7 +131,7 @@ func (a *holdingAgent) serve() {
 }
 
 // Get answers as the agent of a pod.
-func (r *pushedRepository) Get(ctx context.Context, pod *corev1.Pod, request Request) (int, []byte, error) {
+func (r *pushedRepository) Get(ctx context.Context, pod *cached.Pod, request Request) (int, []byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, query := r.agents[pod.Name], request.Query
@@ -198,7 +199,7 @@ func TestPushesBetweenFetches(t *testing.T) {
 				defer cancel()
 				for _, name := range names {
 					pod := newPod(name)
-					pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+					pod.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 					p.Probe(testWebsite, pod)
 					running.Go(func() { r.agents[name].run(ctx) })
 				}

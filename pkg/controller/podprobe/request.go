@@ -5,17 +5,17 @@ import (
 	"net/http"
 	"net/url"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // request sends the request of one probe. While the agent does not respond, nginx does: the site is
 // served without it. A pod of an earlier version has no agent.
-func (p *Prober) request(ctx context.Context, pod *corev1.Pod, a ask) (answer, error) {
+func (p *Prober) request(ctx context.Context, pod *cached.Pod, a ask) (answer, error) {
 	code, body, err := p.requestStatus(ctx, pod, a)
 	if err != nil {
 		return answer{}, err
@@ -33,7 +33,7 @@ func (p *Prober) request(ctx context.Context, pod *corev1.Pod, a ask) (answer, e
 
 // requestStatus requests the status of a pod, with the parameters for its agent. An agent without the
 // key of the signature still answers a request without parameters.
-func (p *Prober) requestStatus(ctx context.Context, pod *corev1.Pod, a ask) (code int, body []byte, err error) {
+func (p *Prober) requestStatus(ctx context.Context, pod *cached.Pod, a ask) (code int, body []byte, err error) {
 	made := Request{Port: resources.AdminPort, Path: "/status", Query: a.query(), Wait: a.wait}
 	needsSignature := requests.NeedsSignature(made.Query)
 	if needsSignature && p.Sign != nil {

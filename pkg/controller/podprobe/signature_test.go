@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // signingKey is the key of the controller in these tests.
@@ -35,7 +35,7 @@ type guardedPods struct {
 	made []Request
 }
 
-func (g *guardedPods) Get(_ context.Context, pod *corev1.Pod, request Request) (int, []byte, error) {
+func (g *guardedPods) Get(_ context.Context, pod *cached.Pod, request Request) (int, []byte, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.made = append(g.made, request)

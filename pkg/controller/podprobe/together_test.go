@@ -27,6 +27,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 
 // replica is an agent that fetches on request.
 type replica struct {
-	pod     *corev1.Pod
+	pod     *cached.Pod
 	url     string
 	handler http.Handler
 	site    string
@@ -113,7 +114,7 @@ func (w *bufferedWriter) Unwrap() http.ResponseWriter    { return w.ResponseWrit
 func newReplica(name string) *replica {
 	r := &replica{pod: newPod(name), holds: make(chan struct{}, 1000), gate: make(chan struct{})}
 	close(r.gate)
-	r.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	r.pod.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return r
 }
 
@@ -255,7 +256,7 @@ func startFollowed(t *testing.T, hold time.Duration) *followed {
 	f.Prober = New(Config{Period: time.Minute, Clock: clock.RealClock{}, Workers: 2, Share: 2, Sign: signAs(signingKey),
 		Client: &httpClient{
 			client: directClient(), timeout: testTimeout,
-			url: func(pod *corev1.Pod, request Request) string {
+			url: func(pod *cached.Pod, request Request) string {
 				return urls[pod.Name] + request.Path + "?" + request.Query.Encode()
 			},
 		}})

@@ -11,9 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // waitingPods is a fake client of agents that sync once per period, and respond to a waiting request at
@@ -30,7 +31,7 @@ type waitingPods struct {
 	inFlight, mostWaited int
 }
 
-func (p *waitingPods) Get(ctx context.Context, _ *corev1.Pod, request Request) (int, []byte, error) {
+func (p *waitingPods) Get(ctx context.Context, _ *cached.Pod, request Request) (int, []byte, error) {
 	p.mu.Lock()
 	p.requests++
 	if request.Wait > 0 {

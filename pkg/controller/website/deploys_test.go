@@ -40,7 +40,7 @@ func newDeployingPods() *deployingPods {
 		LastContact: &contact}}
 }
 
-func (p *deployingPods) Get(_ context.Context, _ *corev1.Pod, request podprobe.Request) (int, []byte, error) {
+func (p *deployingPods) Get(_ context.Context, _ *cached.Pod, request podprobe.Request) (int, []byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if id := request.Query.Get(requests.ParameterSync); id != "" && id != p.status.Synced {
@@ -230,7 +230,7 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 			Status:   appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
 		},
 		Pods: []status.Pod{
-			{Pod: newPod(), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}},
+			{Pod: cached.OfPod(newPod()), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}},
 		},
 	}
 	isSettled := func() bool {

@@ -4,9 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -39,7 +37,7 @@ type eventHandlers struct {
 func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			object, ok := withoutTombstone(obj)
+			object, ok := objectOf[metav1.Object](obj)
 			if !ok {
 				return
 			}
@@ -89,7 +87,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			object, ok := withoutTombstone(obj)
+			object, ok := objectOf[metav1.Object](obj)
 			if !ok {
 				return
 			}
@@ -122,17 +120,17 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if child, ok := withoutTombstone(obj); ok {
+			if child, ok := objectOf[metav1.Object](obj); ok {
 				h.shown(child)
 				h.enqueueOwner(child, queue.Background)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
-			child, ok := withoutTombstone(obj)
+			child, ok := objectOf[metav1.Object](obj)
 			if !ok {
 				return
 			}
-			before, ok := withoutTombstone(previous)
+			before, ok := objectOf[metav1.Object](previous)
 			if !ok {
 				return
 			}
@@ -149,7 +147,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if child, ok := withoutTombstone(obj); ok {
+			if child, ok := objectOf[metav1.Object](obj); ok {
 				h.enqueueOwner(child, queue.Changed)
 				enqueueClaimants(child)
 			}
@@ -161,7 +159,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 // name of a Website, or of one that is reconciled once more.
 func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
 	enqueue := func(obj any) {
-		if object, ok := withoutTombstone(obj); ok && object.GetName() == resources.AgentKeysConfigMapName {
+		if object, ok := objectOf[metav1.Object](obj); ok && object.GetName() == resources.AgentKeysConfigMapName {
 			h.shown(object)
 			h.queue.Enqueue(cache.MetaObjectToName(object))
 		}
@@ -176,11 +174,7 @@ func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
 // replicaSetHandler queues the Website of a deleted ReplicaSet: its configuration may be unused now.
 func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		object, ok := withoutTombstone(obj)
-		if !ok {
-			return
-		}
-		if replicaSet, ok := object.(*cached.ReplicaSet); ok {
+		if replicaSet, ok := objectOf[*cached.ReplicaSet](obj); ok {
 			h.queue.Enqueue(replicaSet.Website)
 		}
 	}}
@@ -215,59 +209,48 @@ func (h *eventHandlers) enqueueClaimants(namespace, deploymentName string) {
 	}
 }
 
-// withoutTombstone returns the object of an event, or of the tombstone of a missed deletion.
-func withoutTombstone(obj any) (metav1.Object, bool) {
+// objectOf returns the object of an event, or of the tombstone of a missed deletion.
+func objectOf[T any](obj any) (T, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
-	object, err := meta.Accessor(obj)
-	return object, err == nil
+	object, ok := obj.(T)
+	return object, ok
 }
 
 // podHandler queues the Website of a pod with a relevant change, and probes the pod.
 func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 	changed := func(obj any) {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			h.queue.Enqueue(workload.WebsiteOf(pod))
+		if pod, ok := obj.(*cached.Pod); ok {
+			h.queue.Enqueue(pod.Website)
 			h.pods.probe(pod)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: changed,
 		UpdateFunc: func(previous, obj any) {
-			before, ok := previous.(*corev1.Pod)
-			after, isPod := obj.(*corev1.Pod)
+			before, ok := previous.(*cached.Pod)
+			after, isPod := obj.(*cached.Pod)
 			if !ok || !isPod {
 				return
 			}
-			if apiequality.Semantic.DeepEqual(before.Status, after.Status) && sameOwner(before, after) &&
-				before.DeletionTimestamp.Equal(after.DeletionTimestamp) && before.UID == after.UID {
+			same := *after
+			same.ResourceVersion = before.ResourceVersion
+			if apiequality.Semantic.DeepEqual(*before, same) {
 				return
 			}
-			if workload.WebsiteOf(before) != workload.WebsiteOf(after) {
-				h.queue.Enqueue(workload.WebsiteOf(before))
+			if before.Website != after.Website {
+				h.queue.Enqueue(before.Website)
 			}
 			changed(obj)
 		},
 		DeleteFunc: func(obj any) {
-			object, ok := withoutTombstone(obj)
-			if !ok {
-				return
-			}
-			if pod, ok := object.(*corev1.Pod); ok {
-				h.queue.Enqueue(workload.WebsiteOf(pod))
+			if pod, ok := objectOf[*cached.Pod](obj); ok {
+				h.queue.Enqueue(pod.Website)
 				if h.pods.prober != nil {
 					h.pods.prober.Forget(pod.UID)
 				}
 			}
 		},
 	}
-}
-
-// sameOwner reports whether a pod belongs to the same workload as before. A pod whose labels change
-// is released by its ReplicaSet, and one without a controller is adopted by the ReplicaSet that
-// matches its labels.
-func sameOwner(before, after *corev1.Pod) bool {
-	return maps.Equal(before.Labels, after.Labels) &&
-		apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

@@ -3,7 +3,6 @@ package website
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	kubeinformers "k8s.io/client-go/informers"
@@ -14,7 +13,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
 )
@@ -102,11 +100,11 @@ func websiteIndexers() cache.Indexers {
 func podIndexers() cache.Indexers {
 	return cache.Indexers{
 		byWebsite: func(obj any) ([]string, error) {
-			pod, ok := obj.(*corev1.Pod)
+			pod, ok := obj.(*cached.Pod)
 			if !ok {
 				return nil, nil
 			}
-			return []string{workload.WebsiteOf(pod).String()}, nil
+			return []string{pod.Website.String()}, nil
 		},
 	}
 }

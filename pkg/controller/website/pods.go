@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -45,7 +44,7 @@ type websitePods struct {
 func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 	var pods []status.Pod
 	for _, pod := range p.labelled(website) {
-		if !workload.BelongsTo(pod, resources.DeploymentName(website)) {
+		if pod.Deployment != resources.DeploymentName(website) {
 			continue
 		}
 		known := status.Pod{Pod: pod, Ready: workload.IsReady(pod)}
@@ -62,18 +61,18 @@ func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 }
 
 // labelled returns the pods whose labels name a Website.
-func (p *websitePods) labelled(website metav1.Object) []*corev1.Pod {
-	return cached.Indexed[*corev1.Pod](p.index, byWebsite, cache.MetaObjectToName(website).String())
+func (p *websitePods) labelled(website metav1.Object) []*cached.Pod {
+	return cached.Indexed[*cached.Pod](p.index, byWebsite, cache.MetaObjectToName(website).String())
 }
 
 // probe probes a pod if its Website exists. Its labels alone prove nothing.
-func (p *websitePods) probe(pod *corev1.Pod) {
+func (p *websitePods) probe(pod *cached.Pod) {
 	if p.prober == nil || !p.queue.Running.Load() {
 		return
 	}
-	key := workload.WebsiteOf(pod)
+	key := pod.Website
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
-	if err == nil && workload.BelongsTo(pod, resources.DeploymentName(website)) {
+	if err == nil && pod.Deployment == resources.DeploymentName(website) {
 		p.prober.Probe(key, pod)
 		if p.exists(pod) {
 			return
@@ -84,9 +83,9 @@ func (p *websitePods) probe(pod *corev1.Pod) {
 }
 
 // exists reports whether the cache has a pod.
-func (p *websitePods) exists(pod *corev1.Pod) bool {
+func (p *websitePods) exists(pod *cached.Pod) bool {
 	obj, exists, err := p.index.Get(pod)
-	current, ok := obj.(*corev1.Pod)
+	current, ok := obj.(*cached.Pod)
 	return err == nil && exists && ok && current.UID == pod.UID
 }
 
@@ -141,7 +140,7 @@ func (p *websitePods) probeAll(website metav1.Object) {
 // run probes pods until the context ends, and queues the Websites whose observed pods have changed.
 func (p *websitePods) run(ctx context.Context) {
 	for _, obj := range p.index.List() {
-		if pod, ok := obj.(*corev1.Pod); ok {
+		if pod, ok := obj.(*cached.Pod); ok {
 			p.probe(pod)
 		}
 	}

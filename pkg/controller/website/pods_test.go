@@ -60,11 +60,7 @@ func TestPodEvents(t *testing.T) {
 	} {
 		f := newFixture(t, newWebsite())
 		f.controller.queue.Running.Store(true)
-		before := newPod()
-		for _, pod := range []*corev1.Pod{before, test.after} {
-			cached.TrimPod(pod)
-		}
-		f.controller.handlers.podHandler().OnUpdate(before, test.after)
+		f.controller.handlers.podHandler().OnUpdate(cached.OfPod(newPod()), cached.OfPod(test.after))
 		if got := f.controller.queue.Len(); got != test.want {
 			t.Errorf("%s: %d Websites queued, want %d", name, got, test.want)
 		}

@@ -49,7 +49,7 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 		}
 	}
 	input := &status.Input{Website: website, Probing: true, Now: now,
-		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
+		Pods: []status.Pod{{Pod: cached.OfPod(newPod()), Ready: true, Observed: true, Observation: observed}}}
 	problems := f.controller.reconcileOthers(ctx, f.reconciliation(input))
 	computed := status.Compute(input)
 	current := f.website(testName).DeepCopy()

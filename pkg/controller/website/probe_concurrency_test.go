@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // slowPods count the requests that they have not answered. They answer none before they are released.
@@ -21,7 +22,7 @@ type slowPods struct {
 	inFlight, most int
 }
 
-func (p *slowPods) Get(ctx context.Context, pod *corev1.Pod, request podprobe.Request) (int, []byte, error) {
+func (p *slowPods) Get(ctx context.Context, pod *cached.Pod, request podprobe.Request) (int, []byte, error) {
 	p.count(1)
 	defer p.count(-1)
 	select {

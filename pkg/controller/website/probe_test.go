@@ -15,12 +15,13 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // servingPods all serve one commit.
 type servingPods struct{ commit string }
 
-func (p servingPods) Get(context.Context, *corev1.Pod, podprobe.Request) (int, []byte, error) {
+func (p servingPods) Get(context.Context, *cached.Pod, podprobe.Request) (int, []byte, error) {
 	contact := time.Now()
 	body, err := json.Marshal(agent.Status{Commit: p.commit, PathFound: true, LastContact: &contact})
 	return http.StatusOK, body, err
@@ -40,7 +41,7 @@ type countingPods struct {
 	requests map[string]int
 }
 
-func (p *countingPods) Get(ctx context.Context, pod *corev1.Pod, request podprobe.Request) (int, []byte, error) {
+func (p *countingPods) Get(ctx context.Context, pod *cached.Pod, request podprobe.Request) (int, []byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests[pod.Namespace+"/"+pod.Name]++
@@ -96,7 +97,7 @@ func TestDeletedWhileProbingStarts(t *testing.T) {
 	f.store(own)
 	f.syncCaches()
 	f.controller.queue.Running.Store(true)
-	f.controller.pods.probe(deleted)
+	f.controller.pods.probe(cached.OfPod(deleted))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

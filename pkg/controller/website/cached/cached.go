@@ -34,9 +34,10 @@ func Of(object any) any {
 	case *appsv1.ReplicaSet:
 		return OfReplicaSet(object)
 	case *corev1.Pod:
-		TrimPod(object)
+		return OfPod(object)
+	default:
+		return object
 	}
-	return object
 }
 
 // TrimPreview drops the managed fields of a Website except the ones of the controller: a preview is

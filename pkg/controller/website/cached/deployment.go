@@ -19,8 +19,8 @@ type Deployment struct {
 	Replicas        int32
 	Paused          bool
 	MinReadySeconds int32
-	// Selector is nil if no controller of Websites has ever selected pods so.
-	Selector map[string]string
+	// Selector is empty if no controller of Websites has ever selected pods so.
+	Selector Labels
 	// IsFormer is true if the original controller made the pod template: it ran git-sync as an
 	// ordinary container, not as a sidecar.
 	IsFormer bool

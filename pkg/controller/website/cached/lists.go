@@ -23,27 +23,18 @@ func firstOf[T any](list []T, most int) []T {
 
 // trimSelector drops a selector with more labels than this or the original controller has ever
 // selected by.
-func trimSelector(selector map[string]string) map[string]string {
+func trimSelector(selector map[string]string) Labels {
 	if len(selector) > maxItems {
-		return nil
+		return ""
 	}
-	return internKeys(selector)
+	return LabelsOf(selector)
 }
 
 // trimLabelSelector is trimSelector for a label selector. No controller of Websites has selected by
 // expressions, and without them a selector would match more.
-func trimLabelSelector(selector *metav1.LabelSelector) map[string]string {
+func trimLabelSelector(selector *metav1.LabelSelector) Labels {
 	if selector == nil || len(selector.MatchExpressions) > 0 {
-		return nil
+		return ""
 	}
 	return trimSelector(selector.MatchLabels)
-}
-
-// internKeys shares the keys of labels, which are the same on all children. It returns a copy.
-func internKeys(labels map[string]string) map[string]string {
-	kept := make(map[string]string, len(labels))
-	for key, value := range labels {
-		kept[interned(key)] = value
-	}
-	return kept
 }

@@ -7,7 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/lru"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -17,24 +18,64 @@ import (
 // the label that a Deployment adds for each revision.
 var keptPodLabels = append(slices.Clone(resources.PodSelectorKeys), appsv1.DefaultDeploymentUniqueLabelKey)
 
-// TrimPod keeps the required fields of a pod: there are many pods, and most fields are the same. Any
-// client can give pods of any size the label of the controller.
-func TrimPod(pod *corev1.Pod) {
-	Intern(&pod.Namespace)
-	Intern(&pod.Status.Phase)
-	Intern(&pod.Status.HostIP)
-	pod.ObjectMeta = metav1.ObjectMeta{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		Labels: pickLabels(pod.Labels, keptPodLabels...), OwnerReferences: TrimOwners(pod.OwnerReferences),
+// Pod is the cached form of a pod: there are many, and most of their fields are the same. Any client can give pods of
+// any size the label of the controller.
+type Pod struct {
+	Identity
+	CreationTimestamp metav1.Time
+	// IsTerminating is true for a pod with a deletion timestamp.
+	IsTerminating bool
+	// Website is the Website in the labels. It proves nothing, see Deployment.
+	Website cache.ObjectName
+	// Deployment is the name of the Deployment that controls the pod by a ReplicaSet. Template is the pod template hash
+	// in the name of the ReplicaSet and in the labels. Both are empty for a pod of another workload with the same labels.
+	Deployment, Template string
+	// Labels are those with keptPodLabels.
+	Labels Labels
+	// Ports are the names of the ports of containers, which are targets of Services, separated by commas.
+	Ports         string
+	Phase         corev1.PodPhase
+	Message       string
+	PodIP, HostIP string
+	// Conditions have the reason why a pod does not run, or the time of its end, and the readiness of a running pod.
+	Conditions []corev1.PodCondition
+	// Containers are the containers that do not run, init containers first.
+	Containers []corev1.ContainerStatus
+}
+
+// OfPod returns the cached form of a pod.
+func OfPod(pod *corev1.Pod) *Pod {
+	deployment, template := deploymentOf(pod)
+	return &Pod{
+		Identity: identityOf(pod), CreationTimestamp: pod.CreationTimestamp,
+		IsTerminating: !pod.DeletionTimestamp.IsZero(),
+		Website:       cache.NewObjectName(interned(pod.Namespace), pod.Labels[resources.LabelController]),
+		Deployment:    deployment, Template: template, Labels: LabelsOf(pickLabels(pod.Labels, keptPodLabels...)),
+		Ports: interned(strings.Join(portsOf(pod), ",")),
+		Phase: interned(pod.Status.Phase), Message: problem.Shorten(pod.Status.Message),
+		PodIP: pod.Status.PodIP, HostIP: interned(pod.Status.HostIP),
+		Conditions: trimPodConditions(pod),
+		Containers: append(trimContainerStatuses(pod.Status.InitContainerStatuses),
+			trimContainerStatuses(pod.Status.ContainerStatuses)...),
 	}
-	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers))}
-	pod.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: problem.Shorten(pod.Status.Message),
-		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, Conditions: trimPodConditions(pod),
-		InitContainerStatuses: trimContainerStatuses(pod.Status.InitContainerStatuses),
-		ContainerStatuses:     trimContainerStatuses(pod.Status.ContainerStatuses),
+}
+
+// deploymentOf returns the Deployment of a pod and the hash of its pod template. The name of a ReplicaSet consists of
+// both, and its pods carry the hash as a label.
+func deploymentOf(pod *corev1.Pod) (deployment, template string) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" || len(owner.Name) > maxOwner {
+		return "", ""
 	}
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != appsv1.GroupName {
+		return "", ""
+	}
+	hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	deployment, found := strings.CutSuffix(owner.Name, "-"+hash)
+	if !found || hash == "" {
+		return "", ""
+	}
+	return deployment, owner.Name[len(deployment)+1:]
 }
 
 // trimPodConditions keeps the conditions with the reason why a pod does not run, or the time of its
@@ -49,11 +90,9 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 		if !slices.Contains(kept, condition.Type) {
 			continue
 		}
-		Intern(&condition.Type)
-		Intern(&condition.Status)
 		// The time of the last probe changes all the time and is not needed.
 		conditions = append(conditions, corev1.PodCondition{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
+			Type: interned(condition.Type), Status: interned(condition.Status), Reason: condition.Reason,
 			Message: problem.Shorten(condition.Message), LastTransitionTime: condition.LastTransitionTime,
 		})
 	}
@@ -86,30 +125,13 @@ func shortened(state corev1.ContainerState) corev1.ContainerState {
 	return state
 }
 
-// sharedPorts are the last results of portsOf.
-var sharedPorts = lru.New(100)
-
-// portsOf returns one container with the names of the ports of several, which are targets of
-// Services. Most pods share the result: objects in the caches are not changed.
-func portsOf(containers []corev1.Container) []corev1.Container {
+// portsOf returns the names of the ports of all containers.
+func portsOf(pod *corev1.Pod) []string {
 	var names []string
-	for _, container := range containers {
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, port := range FirstOf(container.Ports) {
 			names = append(names, port.Name)
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	names = FirstOf(names)
-	key := strings.Join(names, ",")
-	if shared, known := sharedPorts.Get(key); known {
-		return shared.([]corev1.Container)
-	}
-	container := make([]corev1.Container, 1)
-	for _, name := range names {
-		container[0].Ports = append(container[0].Ports, corev1.ContainerPort{Name: name})
-	}
-	sharedPorts.Add(key, container)
-	return container
+	return FirstOf(names)
 }

@@ -11,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -28,7 +29,8 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 				Controller: ptr.To(true)}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
-		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "nginx"}}},
+		Spec: corev1.PodSpec{NodeName: "node", InitContainers: []corev1.Container{{Name: "git-sync", Ports: []corev1.ContainerPort{{Name: "http"}}}},
+			Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "metrics"}}}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
 			Conditions: []corev1.PodCondition{
@@ -48,36 +50,60 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// TestTrimmedPods: TrimPod keeps only the fields that the controller requires.
-func TestTrimmedPods(t *testing.T) {
-	pod := newPod()
-	for range 2 { // An informer may transform an object more than once.
-		TrimPod(pod)
-	}
-	want := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, OwnerReferences: newPod().OwnerReferences,
-			Labels: map[string]string{"controller": "kubia", "pod-template-hash": "1234"},
-		},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{
-				{
-					Name: "git-sync", Image: "g",
-					State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-				},
+// TestPod: the cache holds only the fields that the controller requires.
+func TestPod(t *testing.T) {
+	want := &Pod{
+		Identity: Identity{Namespace: "default", Name: "kubia-website-1234-a", UID: "uid-of-pod"},
+		Website:  cache.NewObjectName("default", "kubia"), Deployment: "kubia-website", Template: "1234",
+		Labels: "controller=kubia,pod-template-hash=1234", Ports: "http,metrics",
+		Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		Containers: []corev1.ContainerStatus{
+			{
+				Name: "git-sync", Image: "g",
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 			},
 		},
 	}
-	if !apiequality.Semantic.DeepEqual(pod, want) {
+	// An informer may transform an object more than once.
+	if pod := Of(Of(newPod())); !apiequality.Semantic.DeepEqual(pod, want) {
 		t.Errorf("the cache holds\n%+v\nwant\n%+v", pod, want)
 	}
 }
 
-// TestTrimmedPodConditions: TrimPod keeps the Ready condition of a running pod. Of other pods, it also
-// keeps PodScheduled and PodReadyToStartContainers.
-func TestTrimmedPodConditions(t *testing.T) {
+func TestDeploymentOfPod(t *testing.T) {
+	pod := func(apiVersion, kind, owner, hash string, controller bool) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{"pod-template-hash": hash},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner,
+				Controller: ptr.To(controller)}},
+		}}
+	}
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"of a Deployment":      {pod("apps/v1", "ReplicaSet", "site-1234", "1234", true), "site"},
+		"of a similar name":    {pod("apps/v1", "ReplicaSet", "site-b-1234", "1234", true), "site-b"},
+		"of another hash":      {pod("apps/v1", "ReplicaSet", "site-b-1234", "b-12345", true), ""},
+		"of another kind":      {pod("apps/v1", "StatefulSet", "site-1234", "1234", true), ""},
+		"of another group":     {pod("example.com/v1", "ReplicaSet", "site-1234", "1234", true), ""},
+		"without a hash":       {pod("apps/v1", "ReplicaSet", "site-", "", true), ""},
+		"not controlled":       {pod("apps/v1", "ReplicaSet", "site-1234", "1234", false), ""},
+		"with a very long one": {pod("apps/v1", "ReplicaSet", strings.Repeat("x", 300)+"-1234", "1234", true), ""},
+		"unowned, with a label": {
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"controller": "kubia"}}}, "",
+		},
+	} {
+		if got := OfPod(test.pod); got.Deployment != test.want || (got.Template == "") != (test.want == "") {
+			t.Errorf("%s: Deployment %q, template %q, want %q", name, got.Deployment, got.Template, test.want)
+		}
+	}
+}
+
+// TestPodConditions: the cache holds the Ready condition of a running pod, and PodScheduled and
+// PodReadyToStartContainers of other pods as well.
+func TestPodConditions(t *testing.T) {
 	all := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
 		corev1.ContainersReady, corev1.PodScheduled}
 	notRunning := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodReady, corev1.PodScheduled}
@@ -91,11 +117,8 @@ func TestTrimmedPodConditions(t *testing.T) {
 				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, LastProbeTime: metav1.Now()})
 			}
 		})
-		for range 2 { // An informer may transform an object more than once.
-			TrimPod(pod)
-		}
 		var kept []corev1.PodConditionType
-		for _, condition := range pod.Status.Conditions {
+		for _, condition := range OfPod(pod).Conditions {
 			kept = append(kept, condition.Type)
 		}
 		if !slices.Equal(kept, want) {
@@ -104,9 +127,9 @@ func TestTrimmedPodConditions(t *testing.T) {
 	}
 }
 
-// TestTrimmedLargePods: any client that may create pods can create very large ones, but TrimPod bounds
-// their size in the cache.
-func TestTrimmedLargePods(t *testing.T) {
+// TestLargePods: any client that may create pods can create very large ones, whose size in the cache is
+// bounded.
+func TestLargePods(t *testing.T) {
 	const many = 10_000
 	long := strings.Repeat("x", 1<<20)
 	pod := newPod(func(p *corev1.Pod) {
@@ -123,16 +146,14 @@ func TestTrimmedLargePods(t *testing.T) {
 		status.Image, status.State.Waiting.Message = long, long
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Message: long}
 	})
-	TrimPod(pod)
-	kept, err := json.Marshal(pod)
+	kept, err := json.Marshal(OfPod(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if most := 8 << 10; len(kept) > most {
 		t.Errorf("%d bytes are kept, at most %d are wanted", len(kept), most)
 	}
-	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Name != "kubia-website-1234" ||
-		len(pod.OwnerReferences) != 1 {
-		t.Errorf("the owners are %+v", pod.OwnerReferences)
+	if got := OfPod(pod).Deployment; got != "kubia-website" {
+		t.Errorf("the Deployment is %q", got)
 	}
 }

@@ -2,7 +2,6 @@ package cached
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -11,7 +10,7 @@ import (
 // ReplicaSet is the cached form of a ReplicaSet: its Website, the number of its pod template, and the nginx
 // configurations that its pods mount.
 type ReplicaSet struct {
-	metav1.ObjectMeta
+	Identity
 	Website         cache.ObjectName
 	Revision        string
 	NginxConfigMaps []string
@@ -20,11 +19,8 @@ type ReplicaSet struct {
 // OfReplicaSet returns the cached form of a ReplicaSet.
 func OfReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
 	return &ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID,
-			ResourceVersion: replicaSet.ResourceVersion,
-		},
-		Website:         cache.NewObjectName(replicaSet.Namespace, replicaSet.Labels[resources.LabelController]),
+		Identity:        identityOf(replicaSet),
+		Website:         cache.NewObjectName(interned(replicaSet.Namespace), replicaSet.Labels[resources.LabelController]),
 		Revision:        note(replicaSet, revisionAnnotation),
 		NginxConfigMaps: FirstOf(MountedConfigMaps(&replicaSet.Spec.Template.Spec)),
 	}

@@ -28,8 +28,8 @@ func TestReplicaSet(t *testing.T) {
 	}
 	replicaSet.Spec.Template.Spec.Volumes = []corev1.Volume{mounted("kubia-nginx-1"), {Name: "work"}}
 	want := &ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7"},
-		Website:    cache.NewObjectName("default", "kubia"), Revision: "3", NginxConfigMaps: []string{"kubia-nginx-1"},
+		Identity: Identity{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7"},
+		Website:  cache.NewObjectName("default", "kubia"), Revision: "3", NginxConfigMaps: []string{"kubia-nginx-1"},
 	}
 	if got := OfReplicaSet(replicaSet); !reflect.DeepEqual(got, want) {
 		t.Errorf("the cache holds %+v, want %+v", got, want)

@@ -8,7 +8,7 @@ import (
 // Service is the cached form of a Service.
 type Service struct {
 	Meta
-	Selector map[string]string
+	Selector Labels
 	Ports    []corev1.ServicePort
 	// Ingress are the addresses of the load balancer.
 	Ingress []corev1.LoadBalancerIngress
@@ -32,8 +32,8 @@ func OfService(service *corev1.Service) *Service {
 // PodDisruptionBudget is the cached form of a PodDisruptionBudget.
 type PodDisruptionBudget struct {
 	Meta
-	// Selector is nil if no controller of Websites has ever selected pods so.
-	Selector map[string]string
+	// Selector is empty if no controller of Websites has ever selected pods so.
+	Selector Labels
 }
 
 // OfPodDisruptionBudget returns the cached form of a PodDisruptionBudget.

@@ -3,7 +3,6 @@ package children
 import (
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -25,7 +24,7 @@ func TestTemplateHash(t *testing.T) {
 		"another-website-d":     {"3", "kubia-website-nginx-1"},
 		"kubia-website-unknown": {"", "kubia-website-nginx-1"},
 	} {
-		replicaSet := &cached.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		replicaSet := &cached.ReplicaSet{Identity: cached.Identity{Namespace: "default", Name: name},
 			Revision: of.revision, NginxConfigMaps: []string{of.configMap}}
 		if err := configMaps.replicaSets.Add(replicaSet); err != nil {
 			t.Fatal(err)

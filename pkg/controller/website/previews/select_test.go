@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -235,7 +235,7 @@ func TestReportIsBounded(t *testing.T) {
 
 func TestCurrent(t *testing.T) {
 	named := func(name string) status.Pod {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		pod := &cached.Pod{Identity: cached.Identity{Name: name}}
 		return status.Pod{Pod: pod, Ready: true, Observed: true, Observation: workload.Observation{Reachable: true}}
 	}
 	report := func(name, id string, since time.Duration, failure git.Reason) status.Pod {

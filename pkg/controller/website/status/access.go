@@ -17,7 +17,7 @@ func requestsRejected(in *Input) *finding {
 	}
 	silent := false
 	for _, pod := range in.Pods {
-		if workload.HasEnded(pod.Pod) || !pod.DeletionTimestamp.IsZero() {
+		if workload.HasEnded(pod.Pod) || pod.IsTerminating {
 			continue
 		}
 		if !pod.Observed || !pod.Reachable {

@@ -49,7 +49,7 @@ func TestAccess(t *testing.T) {
 			in.Website.Spec.Access.BasicAuth = nil
 		}}, "True/Serving", ""},
 		"pod that ends": {[]func(*Input){rejecting(workload.AccessSecretInvalid), func(in *Input) {
-			in.Pods[1].DeletionTimestamp = &metav1.Time{Time: testNow}
+			in.Pods[1].IsTerminating = true
 		}}, "True/Serving", ""},
 		"rolling out": {[]func(*Input){rejecting(workload.AccessSecretMissing), func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -41,7 +40,7 @@ type Input struct {
 	// when there are none.
 	Template string
 	// FormerPods are the ready pods of the original controller, while the Service should select them.
-	FormerPods []corev1.Pod
+	FormerPods []*cached.Pod
 	// LeftBehind names the children that the original controller has left under a former
 	// deploymentName. It is empty if there are none.
 	LeftBehind string
@@ -68,7 +67,7 @@ type Input struct {
 
 // Pod is a pod and the result of its probes.
 type Pod struct {
-	*corev1.Pod
+	*cached.Pod
 	workload.Observation
 	// Observed is false before the first probe.
 	Observed bool
@@ -76,8 +75,8 @@ type Pod struct {
 }
 
 // ReadyPods returns the pods that are ready.
-func (in *Input) ReadyPods() []*corev1.Pod {
-	var ready []*corev1.Pod
+func (in *Input) ReadyPods() []*cached.Pod {
+	var ready []*cached.Pod
 	for _, pod := range in.Pods {
 		if pod.Ready {
 			ready = append(ready, pod.Pod)

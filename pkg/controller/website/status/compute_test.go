@@ -16,8 +16,8 @@ func recheck(in *Input) time.Duration {
 func TestRecheck(t *testing.T) {
 	in := newInput(broken(func(p *Pod) {
 		p.CreationTimestamp = metav1.NewTime(testNow.Add(-10 * time.Second))
-		p.Status.Phase = corev1.PodPending
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		p.Phase = corev1.PodPending
+		p.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 			{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 	}))
 	if got := recheck(in); got < 20*time.Second || got > startGrace {

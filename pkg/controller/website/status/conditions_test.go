@@ -97,14 +97,11 @@ func newInput(tweaks ...func(*Input)) *Input {
 
 func newPod(name string) Pod {
 	return Pod{
-		Pod: &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace,
-				CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour)),
-				Labels:            map[string]string{"app": "website-nginx", appsv1.DefaultDeploymentUniqueLabelKey: "current"}},
-			Spec: corev1.PodSpec{
-				Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "http"}}}},
-			},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
+		Pod: &cached.Pod{
+			Identity:          cached.Identity{Namespace: testNamespace, Name: name},
+			CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour)),
+			Labels:            "app=website-nginx", Template: "current", Ports: "http",
+			Phase: corev1.PodRunning, HostIP: "192.0.2.1",
 		},
 		Observation: workload.Observation{Reachable: true, Commit: commitA},
 		Observed:    true, Ready: true,
@@ -123,7 +120,7 @@ func broken(tweak func(*Pod)) func(*Input) {
 
 func waiting(reason, message string) func(*Pod) {
 	return func(p *Pod) {
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "example.com/nginx:1",
+		p.Containers = []corev1.ContainerStatus{{Name: "nginx", Image: "example.com/nginx:1",
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
 	}
 }
@@ -133,8 +130,8 @@ const overflow = `Usage of EmptyDir volume "git" exceeds the limit "2Gi". `
 // evicted makes a pod one that the kubelet has evicted, with a failed container.
 func evicted(ago time.Duration) func(*Pod) {
 	return func(p *Pod) {
-		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", overflow
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse,
+		p.Phase, p.Message = corev1.PodFailed, overflow
+		p.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse,
 			LastTransitionTime: metav1.NewTime(testNow.Add(-ago))}}
 	}
 }
@@ -144,8 +141,8 @@ func evicted(ago time.Duration) func(*Pod) {
 func evictedCleanly(ago time.Duration) func(*Pod) {
 	return func(p *Pod) {
 		evicted(ago)(p)
-		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodSucceeded, "", ""
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: resources.GitSyncContainer,
+		p.Phase, p.Message = corev1.PodSucceeded, ""
+		p.Containers = []corev1.ContainerStatus{{Name: resources.GitSyncContainer,
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "StorageFull"}}}}
 	}
 }
@@ -253,12 +250,12 @@ func TestConditions(t *testing.T) {
 		"crashing": {broken(waiting("CrashLoopBackOff", "")),
 			each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
 		"unschedulable": {broken(func(p *Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			p.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 				Reason: "Unschedulable", Message: "0/3 nodes are available"}}
 		}), each("Unschedulable") + "Unknown/NoReadyPods", "", "0/3 nodes"},
 		"volumes": {broken(func(p *Pod) {
-			p.Status.Phase = corev1.PodPending
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			p.Phase = corev1.PodPending
+			p.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 				{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
 		"evicted": {broken(evicted(time.Minute)),
@@ -267,7 +264,7 @@ func TestConditions(t *testing.T) {
 			each("StorageFull") + "Unknown/NoReadyPods", "", "the volume is full"},
 		"ended for another reason": {broken(func(p *Pod) {
 			evictedCleanly(time.Minute)(p)
-			p.Status.InitContainerStatuses[0].State.Terminated.Message = "something else"
+			p.Containers[0].State.Terminated.Message = "something else"
 		}), "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods",
 			"", ""},
 		"evicted, and its successor starts": {func(in *Input) {
@@ -392,15 +389,15 @@ func TestConditions(t *testing.T) {
 			in.Deployment, in.Service, in.Pods = nil, nil, nil
 			in.Problem = problem.NameTaken("d", false, `Deployment "d" exists already and belongs to Website "first"`)
 		}, "False/NameTaken False/NameTaken False/NameTaken Unknown/NoReadyPods", "", `belongs to Website "first"`},
-		"service selects other pods": {func(in *Input) { in.Service.Selector["app"] = "other" },
+		"service selects other pods": {func(in *Input) { in.Service.Selector = "app=other" },
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
-		"service without selector": {func(in *Input) { in.Service.Selector = nil },
+		"service without selector": {func(in *Input) { in.Service.Selector = "" },
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
 		"service selects a port that no pod has": {func(in *Input) {
 			in.Service.Ports[0].TargetPort = intstr.FromString("web")
 		},
 			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
-		"service selects one of two pods": {func(in *Input) { in.Pods[0].Labels = nil },
+		"service selects one of two pods": {func(in *Input) { in.Pods[0].Labels = "" },
 			served + "True/CommitPublished", commitA, ""},
 		"service selects a number": {func(in *Input) { in.Service.Ports[0].TargetPort = intstr.FromInt32(8080) },
 			served + "True/CommitPublished", commitA, ""},
@@ -493,7 +490,7 @@ func TestSyncedOfFormerPods(t *testing.T) {
 	in.Website.Generation++
 	in.Website.Spec.Source.Git.SecretRef.Name = "right"
 	for i := range in.Pods {
-		in.Pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+		in.Pods[i].Template = "former"
 	}
 	in.Deployment.Status.UpdatedReplicas = 1
 	in.Pods = append(in.Pods, starting(time.Second))

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -46,7 +46,7 @@ func (in *Input) podsNotServing() *finding {
 		case !in.isOfTheSpec(pod):
 		case workload.HasEnded(pod.Pod):
 			ended = append(ended, pod)
-		case !pod.DeletionTimestamp.IsZero():
+		case pod.IsTerminating:
 		default:
 			present++
 			if !pod.Ready {
@@ -80,7 +80,7 @@ func isReplacedBy(ended Pod, waiting []Pod) bool {
 // isOfTheSpec reports whether a pod has the current pod template. The current spec may fix the
 // problem of an outdated pod.
 func (in *Input) isOfTheSpec(pod Pod) bool {
-	return in.current() && in.Template != "" && pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == in.Template
+	return in.current() && in.Template != "" && pod.Template == in.Template
 }
 
 func (in *Input) podNotServing(pod Pod) *finding {
@@ -88,15 +88,13 @@ func (in *Input) podNotServing(pod Pod) *finding {
 		scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable {
 		return &finding{reason: v1beta1.WebsiteReasonUnschedulable, message: "no node fits a pod: " + scheduled.Message}
 	}
-	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range containers {
-			if found := containerNotRunning(&containers[i]); found != nil {
-				if failure := fetchFailure(in.Website, pod.Observation); failure != nil &&
-					found.reason == v1beta1.WebsiteReasonContainerFailing {
-					return failure
-				}
-				return found
+	for i := range pod.Containers {
+		if found := containerNotRunning(&pod.Containers[i]); found != nil {
+			if failure := fetchFailure(in.Website, pod.Observation); failure != nil &&
+				found.reason == v1beta1.WebsiteReasonContainerFailing {
+				return failure
 			}
+			return found
 		}
 	}
 	if pod.PathNotFound {
@@ -114,7 +112,7 @@ func (in *Input) podNotServing(pod Pod) *finding {
 // podEvicted returns the reason why a pod was evicted. The kubelet reports it only if that made a
 // container fail; otherwise the agent has reported it.
 func podEvicted(website *v1beta1.Website, pod Pod) *finding {
-	if why := pod.Status.Message; strings.Contains(why, "EmptyDir volume") {
+	if why := pod.Message; strings.Contains(why, "EmptyDir volume") {
 		return &finding{reason: v1beta1.WebsiteReasonStorageFull,
 			message: "the volume of a pod was full: raise spec.storage.sizeLimit: " + why}
 	}
@@ -126,10 +124,10 @@ func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 
 // waitsToStart reports whether the kubelet of a pod's node has not set up its volumes and its
 // network.
-func waitsToStart(pod *corev1.Pod) bool {
+func waitsToStart(pod *cached.Pod) bool {
 	scheduled, started := workload.PodCondition(pod, corev1.PodScheduled),
 		workload.PodCondition(pod, corev1.PodReadyToStartContainers)
-	return pod.Status.Phase == corev1.PodPending && scheduled != nil && scheduled.Status == corev1.ConditionTrue &&
+	return pod.Phase == corev1.PodPending && scheduled != nil && scheduled.Status == corev1.ConditionTrue &&
 		started != nil && started.Status == corev1.ConditionFalse
 }
 

@@ -37,7 +37,7 @@ func TestStillReported(t *testing.T) {
 			in := newInput(tweak)
 			in.Website.Generation = 3
 			for i := range in.Pods {
-				in.Pods[i].Status.PodIP = "192.0.2.9"
+				in.Pods[i].PodIP = "192.0.2.9"
 			}
 			reported := Compute(in)
 			in.Website.Status = reported

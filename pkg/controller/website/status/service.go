@@ -21,9 +21,9 @@ func noEndpoints(in *Input) *finding {
 	if in.Service == nil || len(ready) == 0 {
 		return nil
 	}
-	selector := labels.SelectorFromSet(in.Service.Selector)
+	selector := labels.SelectorFromSet(in.Service.Selector.Set())
 	for _, pod := range ready {
-		if port != nil && len(in.Service.Selector) > 0 && selector.Matches(labels.Set(pod.Labels)) &&
+		if port != nil && in.Service.Selector != "" && selector.Matches(pod.Labels.Set()) &&
 			workload.HasPort(pod, port.TargetPort) {
 			return nil
 		}

@@ -115,25 +115,25 @@ func TestStalledAndReconciling(t *testing.T) {
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, another pod starts": {func(in *Input) {
 			fetch(git.ReasonRefNotFound, true)(in)
-			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[0].Template = "former"
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, whose pod was lost": {func(in *Input) {
 			fetch(git.ReasonRefNotFound, true)(in)
-			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[0].Template = "former"
 			in.Pods[0].CreationTimestamp = metav1.NewTime(testNow)
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Reconciling/RolloutInProgress"},
 		"ref, and a pod of the spec before was lost": {func(in *Input) {
 			fetch(git.ReasonRefNotFound, true)(in)
 			in.Pods = append(in.Pods, starting(time.Second))
-			in.Pods[1].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[1].Template = "former"
 		}, "Stalled/RefNotFound"},
 		"evicted for a spec that was taken back": {func(in *Input) {
 			broken(waiting("ErrImagePull", ""))(in)
 			in.Pods = append(in.Pods, starting(time.Second))
 			evicted(time.Second)(&in.Pods[1])
-			in.Pods[1].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[1].Template = "former"
 		}, "Reconciling/ImageUnavailable"},
 		"ref, and another pod starts": {func(in *Input) {
 			fetch(git.ReasonRefNotFound, true)(in)
@@ -147,7 +147,7 @@ func TestStalledAndReconciling(t *testing.T) {
 		}, "Reconciling/RolloutInProgress"},
 		"evicted for the disk of the spec before": {func(in *Input) {
 			broken(evicted(time.Second))(in)
-			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[0].Template = "former"
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Reconciling/RolloutInProgress"},
 		"deadline exceeded": {func(in *Input) {
@@ -172,7 +172,7 @@ func TestStalledAndReconciling(t *testing.T) {
 func TestStalledOutlivesTheController(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		in := newInput(broken(func(p *Pod) {
-			p.Observed, p.Reachable, p.Failure, p.FailedTwice, p.Status.PodIP = true, true, git.ReasonRefNotFound,
+			p.Observed, p.Reachable, p.Failure, p.FailedTwice, p.PodIP = true, true, git.ReasonRefNotFound,
 				twice, "192.0.2.9"
 		}))
 		in.Website.Status = Compute(in)

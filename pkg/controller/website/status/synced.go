@@ -148,7 +148,7 @@ func fetchProblem(in *Input) *finding {
 // notPublished returns the reason why a pod cannot publish its desired commit.
 func notPublished(website *v1beta1.Website, pod Pod, fixed string) *finding {
 	switch {
-	case !pod.Observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || workload.HasEnded(pod.Pod):
+	case !pod.Observed || !pod.Reachable || pod.IsTerminating || workload.HasEnded(pod.Pod):
 		return nil
 	case pod.PathNotFound:
 		return pathNotFound(website, pod)

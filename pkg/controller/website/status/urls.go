@@ -47,13 +47,13 @@ func urlsOf(service *cached.Service, nodes []string) []string {
 func (in *Input) nodes() []string {
 	var nodes []string
 	for _, pod := range in.Pods {
-		if pod.Ready && pod.Status.HostIP != "" {
-			nodes = append(nodes, pod.Status.HostIP)
+		if pod.Ready && pod.HostIP != "" {
+			nodes = append(nodes, pod.HostIP)
 		}
 	}
-	for i := range in.FormerPods {
-		if ip := in.FormerPods[i].Status.HostIP; ip != "" {
-			nodes = append(nodes, ip)
+	for _, pod := range in.FormerPods {
+		if pod.HostIP != "" {
+			nodes = append(nodes, pod.HostIP)
 		}
 	}
 	slices.Sort(nodes)

@@ -23,7 +23,7 @@ func TestURLs(t *testing.T) {
 		var pods []Pod
 		for _, host := range hosts {
 			pod := newPod(host)
-			pod.Status.HostIP = host
+			pod.HostIP = host
 			pods = append(pods, pod)
 		}
 		return pods
@@ -60,11 +60,11 @@ func TestURLs(t *testing.T) {
 
 // TestURLsDuringATakeover: the node port stays reachable, so its addresses stay in the status.
 func TestURLsDuringATakeover(t *testing.T) {
-	former := []corev1.Pod{{Status: corev1.PodStatus{HostIP: "192.0.2.1"}}}
+	former := []*cached.Pod{{HostIP: "192.0.2.1"}}
 	own := newPod("own")
-	own.Status.HostIP = "192.0.2.2"
+	own.HostIP = "192.0.2.2"
 	for name, test := range map[string]struct {
-		former []corev1.Pod
+		former []*cached.Pod
 		pods   []Pod
 		want   []string
 	}{

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -61,7 +60,7 @@ func New(
 }
 
 // ServingPods returns the ready pods that the Service should select.
-func (t *Takeover) ServingPods(input *status.Input) []*corev1.Pod {
+func (t *Takeover) ServingPods(input *status.Input) []*cached.Pod {
 	ready := input.ReadyPods()
 	if !t.leadsToFormerPods(input.Website) {
 		return ready
@@ -81,7 +80,7 @@ func (t *Takeover) ServingPods(input *status.Input) []*corev1.Pod {
 // leadsToFormerPods reports whether the Service sends requests to pods of the original controller.
 func (t *Takeover) leadsToFormerPods(website *v1beta1.Website) bool {
 	service := t.children.Services.Held(website, resources.ServiceName(website))
-	return service != nil && service.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != ""
+	return service != nil && service.Selector.Set()[appsv1.DefaultDeploymentUniqueLabelKey] != ""
 }
 
 // KeepFormerPods makes the Service send requests only to the pods of the original controller. The
@@ -121,16 +120,20 @@ func (t *Takeover) KeepFormerPods(ctx context.Context, input *status.Input) *pro
 // another controller. They are identified by their owner: the original controller gives all
 // Deployments of a Website the same selector, and leaves the old one behind when deploymentName
 // changes.
-func (t *Takeover) formerPods(ctx context.Context, deployment *cached.Deployment) ([]corev1.Pod, *problem.Problem) {
-	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: deployment.Selector})
-	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+func (t *Takeover) formerPods(ctx context.Context, deployment *cached.Deployment) ([]*cached.Pod, *problem.Problem) {
+	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: string(deployment.Selector)})
 	if err != nil {
 		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w",
 			deployment.Name, err))
 	}
-	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-		return !workload.IsReady(&pod) || !workload.BelongsTo(&pod, deployment.Name)
-	}), nil
+	var former []*cached.Pod
+	for i := range list.Items {
+		if pod := cached.OfPod(&list.Items[i]); workload.IsReady(pod) && pod.Deployment == deployment.Name {
+			former = append(former, pod)
+		}
+	}
+	return former, nil
 }
 
 // LeftBehind returns a problem if the original controller has left children of a Website under a

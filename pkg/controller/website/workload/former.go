@@ -18,10 +18,10 @@ import (
 const formerPort = 80
 
 // FormerRevisions returns the revisions of pods.
-func FormerRevisions(pods []corev1.Pod) sets.Set[string] {
+func FormerRevisions(pods []*cached.Pod) sets.Set[string] {
 	revisions := sets.New[string]()
-	for i := range pods {
-		revisions.Insert(pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey])
+	for _, pod := range pods {
+		revisions.Insert(pod.Template)
 	}
 	return revisions
 }

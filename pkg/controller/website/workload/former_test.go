@@ -43,10 +43,8 @@ func TestFormerService(t *testing.T) {
 }
 
 func TestFormerRevisions(t *testing.T) {
-	pod := func(revision string) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pod-template-hash": revision}}}
-	}
-	if got := FormerRevisions([]corev1.Pod{pod("a"), pod("b"), pod("a")}); got.Len() != 2 || !got.HasAll("a", "b") {
+	pod := func(revision string) *cached.Pod { return &cached.Pod{Template: revision} }
+	if got := FormerRevisions([]*cached.Pod{pod("a"), pod("b"), pod("a")}); got.Len() != 2 || !got.HasAll("a", "b") {
 		t.Errorf("revisions %v, want a and b", got)
 	}
 }

@@ -14,8 +14,10 @@ import (
 // an existing Deployment keeps its selector if that selects only pods of the Website. existing may be
 // nil.
 func DeploymentSelector(website *v1beta1.Website, existing *cached.Deployment) map[string]string {
-	if existing != nil && selects(existing.Selector, resources.PodLabels(website)) {
-		return existing.Selector
+	if existing != nil {
+		if selector := existing.Selector.Set(); selects(selector, resources.PodLabels(website)) {
+			return selector
+		}
 	}
 	return resources.PodSelector(website)
 }
@@ -40,16 +42,16 @@ func selects(selector, labels map[string]string) bool {
 // ready pods, the result is nil unless the selector of the Deployment has resources.LabelDeployment:
 // pods without the label, or of the original controller, may still serve.
 func ServingPodSelector(website *v1beta1.Website, deployment *cached.Deployment,
-	ready []*corev1.Pod) map[string]string {
+	ready []*cached.Pod) map[string]string {
 	exact, name := resources.PodSelector(website), resources.DeploymentName(website)
-	if deployment.Selector[resources.LabelDeployment] == name {
+	if deployment.Selector.Set()[resources.LabelDeployment] == name {
 		return exact
 	}
 	if len(ready) == 0 {
 		return nil
 	}
 	for _, pod := range ready {
-		if pod.Labels[resources.LabelDeployment] != name {
+		if pod.Labels.Set()[resources.LabelDeployment] != name {
 			return resources.LegacyPodSelector(website)
 		}
 	}
@@ -68,7 +70,7 @@ func Service(website *v1beta1.Website, deployment *cached.Deployment, existing *
 	case existing == nil:
 		desired.Spec.Selector = DeploymentSelector(website, deployment)
 	default:
-		desired.Spec.Selector = existing.Selector
+		desired.Spec.Selector = existing.Selector.Set()
 		for _, port := range existing.Ports {
 			if port.Port == resources.ServicePort && port.Protocol == corev1.ProtocolTCP {
 				desired.Spec.Ports[0].WithTargetPort(port.TargetPort)
@@ -88,10 +90,10 @@ func PodDisruptionBudget(
 	switch {
 	case podSelector != nil:
 		desired.Spec.Selector.MatchLabels = podSelector
-	case existing == nil || existing.Selector == nil:
+	case existing == nil || existing.Selector == "":
 		desired.Spec.Selector.MatchLabels = DeploymentSelector(website, deployment)
 	default:
-		desired.Spec.Selector.MatchLabels = existing.Selector
+		desired.Spec.Selector.MatchLabels = existing.Selector.Set()
 	}
 	return desired
 }

@@ -26,9 +26,9 @@ func TestPodSelectors(t *testing.T) {
 		"mycontroller.nevermosby.io/deployment": "kubia-website"}
 	other := map[string]string{"app": "nginx"}
 	http, number := intstr.FromString("http"), intstr.FromInt32(80)
-	pods := func(labels ...map[string]string) (pods []*corev1.Pod) {
+	pods := func(labels ...map[string]string) (pods []*cached.Pod) {
 		for _, l := range labels {
-			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: l}})
+			pods = append(pods, &cached.Pod{Labels: cached.LabelsOf(l)})
 		}
 		return pods
 	}
@@ -37,7 +37,7 @@ func TestPodSelectors(t *testing.T) {
 		// target port, if there is one.
 		deployment, service map[string]string
 		targetPort          intstr.IntOrString
-		ready               []*corev1.Pod
+		ready               []*cached.Pod
 
 		wantDeployment, wantService map[string]string
 		wantPort                    intstr.IntOrString
@@ -62,18 +62,18 @@ func TestPodSelectors(t *testing.T) {
 		"of another controller, a pod of ours is ready":  {legacy, legacy, number, pods(exact), legacy, exact, http},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deployment := &cached.Deployment{Selector: test.deployment}
+			deployment := &cached.Deployment{Selector: cached.LabelsOf(test.deployment)}
 			if got := DeploymentSelector(website, deployment); !maps.Equal(got, test.wantDeployment) {
 				t.Errorf("the Deployment selects %v, want %v", got, test.wantDeployment)
 			}
 			var service *cached.Service
 			var budget *cached.PodDisruptionBudget
 			if test.service != nil {
-				service = &cached.Service{Selector: test.service, Ports: []corev1.ServicePort{
+				service = &cached.Service{Selector: cached.LabelsOf(test.service), Ports: []corev1.ServicePort{
 					{Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(443)},
 					{Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: test.targetPort},
 				}}
-				budget = &cached.PodDisruptionBudget{Selector: test.service}
+				budget = &cached.PodDisruptionBudget{Selector: cached.LabelsOf(test.service)}
 			}
 			selector := ServingPodSelector(website, deployment, test.ready)
 			desired := Service(website, deployment, service, selector)
