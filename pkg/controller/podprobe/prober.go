@@ -3,6 +3,7 @@ package podprobe
 import (
 	"context"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type Prober struct {
 	mu   sync.Mutex
 	pods map[types.UID]*record
 	// siblings has the pods of each Website.
-	siblings map[cache.ObjectName]siblings
+	siblings map[cache.ObjectName][]*record
 	// rounds has the Websites whose pods hold releases back.
 	rounds map[cache.ObjectName]*round
 	// deploys are the Websites with a desired state, due those with pending requests to their pods or
@@ -115,7 +116,7 @@ func New(config Config) *Prober {
 
 		changes:  make(chan cache.ObjectName),
 		pods:     map[types.UID]*record{},
-		siblings: map[cache.ObjectName]siblings{},
+		siblings: map[cache.ObjectName][]*record{},
 		rounds:   map[cache.ObjectName]*round{},
 		deploys:  map[cache.ObjectName]*deployed{},
 		waits:    newLimiter(maxWaiting, shareWaiting),
@@ -153,14 +154,12 @@ func (p *Prober) Probe(website cache.ObjectName, pod *cached.Pod) {
 			prompts: rate.NewLimiter(rate.Every(promptPeriod), maxPrompts),
 		}
 		p.pods[pod.UID] = r
-	} else if r.website != website {
+	}
+	if r.website != website {
 		p.removeSibling(r)
+		p.siblings[website] = append(p.siblings[website], r)
 	}
 	r.website, r.pod = website, pod
-	if p.siblings[website] == nil {
-		p.siblings[website] = siblings{}
-	}
-	p.siblings[website][pod.UID] = r
 	p.enqueue(r)
 }
 
@@ -183,8 +182,8 @@ func (p *Prober) Forget(pod types.UID) {
 
 // removeSibling removes a pod from its Website. The caller holds the lock.
 func (p *Prober) removeSibling(r *record) {
-	delete(p.siblings[r.website], r.pod.UID)
-	if len(p.siblings[r.website]) == 0 {
+	others := slices.DeleteFunc(p.siblings[r.website], func(other *record) bool { return other == r })
+	if p.siblings[r.website] = others; len(others) == 0 {
 		delete(p.siblings, r.website)
 	}
 }

@@ -4,15 +4,11 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
-
-// siblings are the pods of a Website.
-type siblings map[types.UID]*record
 
 // expect makes the pods of a Website fetch a commit that they lack: they would fetch it up to a
 // polling interval later. Each pod is requested once per commit: the third does not get a request

@@ -30,14 +30,19 @@ type Deployment struct {
 	Revision string
 	// LimitedRollout is true while the pod template is one of LimitedRolloutAnnotation.
 	LimitedRollout bool
-	// Status omits the messages of conditions without a problem.
+	// Status omits the conditions.
 	Status appsv1.DeploymentStatus
+	// ProgressingStatus and ProgressingReason are of the condition Progressing, and empty without one.
+	ProgressingStatus corev1.ConditionStatus
+	ProgressingReason string
+	// ReplicaFailure is the message of the condition ReplicaFailure while it is true.
+	ReplicaFailure string
 }
 
 // OfDeployment returns the cached form of a Deployment.
 func OfDeployment(deployment *appsv1.Deployment) *Deployment {
 	pod := &deployment.Spec.Template.Spec
-	return &Deployment{
+	kept := &Deployment{
 		Meta:            metaOf(deployment, Deployments),
 		Replicas:        ptr.Deref(deployment.Spec.Replicas, 1),
 		Paused:          deployment.Spec.Paused,
@@ -47,8 +52,18 @@ func OfDeployment(deployment *appsv1.Deployment) *Deployment {
 		NginxConfigMaps: FirstOf(MountedConfigMaps(pod)),
 		Revision:        note(deployment, revisionAnnotation),
 		LimitedRollout:  deployment.Annotations[LimitedRolloutAnnotation] != "",
-		Status:          trimDeploymentStatus(deployment.Status),
+		Status:          deployment.Status,
 	}
+	kept.Status.Conditions = nil
+	for _, condition := range deployment.Status.Conditions {
+		switch {
+		case condition.Type == appsv1.DeploymentProgressing:
+			kept.ProgressingStatus, kept.ProgressingReason = interned(condition.Status), interned(condition.Reason)
+		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue:
+			kept.ReplicaFailure = condition.Message
+		}
+	}
+	return kept
 }
 
 func hasContainer(containers []corev1.Container, name string) bool {
@@ -58,21 +73,6 @@ func hasContainer(containers []corev1.Container, name string) bool {
 		}
 	}
 	return false
-}
-
-func trimDeploymentStatus(status appsv1.DeploymentStatus) appsv1.DeploymentStatus {
-	conditions := make([]appsv1.DeploymentCondition, 0, len(status.Conditions))
-	for _, condition := range status.Conditions {
-		Intern(&condition.Type)
-		Intern(&condition.Status)
-		Intern(&condition.Reason)
-		if condition.Status == corev1.ConditionTrue && condition.Type != appsv1.DeploymentReplicaFailure {
-			condition.Message = ""
-		}
-		conditions = append(conditions, condition)
-	}
-	status.Conditions = conditions
-	return status
 }
 
 // MountedConfigMaps returns the ConfigMaps that are volumes of a pod: the nginx configurations.

@@ -69,7 +69,8 @@ func TestDeployment(t *testing.T) {
 	deployment := OfDeployment(newDeployment(func(d *appsv1.Deployment) {
 		d.Annotations[revisionAnnotation] = "3"
 		d.Status.Conditions = []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Message: "all is well"},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"},
 			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "a quota"},
 		}
 	}))
@@ -77,8 +78,9 @@ func TestDeployment(t *testing.T) {
 		deployment.Replicas != 2 || deployment.Revision != "3" || !deployment.Written().WasApplied() {
 		t.Errorf("the cache holds %+v", deployment)
 	}
-	if conditions := deployment.Status.Conditions; conditions[0].Message != "" || conditions[1].Message != "a quota" {
-		t.Errorf("the conditions are %+v", conditions)
+	if deployment.ProgressingStatus != corev1.ConditionTrue || deployment.ProgressingReason != "NewReplicaSetAvailable" ||
+		deployment.ReplicaFailure != "a quota" || deployment.Status.Conditions != nil {
+		t.Errorf("the conditions are %+v", deployment)
 	}
 	if again := Of(deployment); again != any(deployment) { // An informer may transform an object more than once.
 		t.Errorf("trimmed once more it is %+v", again)

@@ -28,7 +28,7 @@ var (
 const (
 	// maxExtracted is more than the number of concurrent rollouts. An entry takes a sixth of a
 	// kilobyte.
-	maxExtracted = 2000
+	maxExtracted = 500
 	// maxExtractedOnce is more than the number of writes that have not arrived from the watch.
 	maxExtractedOnce = 100
 )

@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // The reasons that the Deployment controller gives for its condition Progressing.
@@ -62,13 +60,10 @@ func InProgress(deployment *cached.Deployment) bool {
 	if status.ObservedGeneration < deployment.Generation {
 		return true
 	}
-	progressing := workload.DeploymentCondition(deployment, appsv1.DeploymentProgressing)
 	switch {
-	case progressing == nil:
-		return true
-	case progressing.Status == corev1.ConditionFalse && progressing.Reason == reasonOverdue:
+	case deployment.ProgressingStatus == corev1.ConditionFalse && deployment.ProgressingReason == reasonOverdue:
 		return false
-	case progressing.Reason == reasonComplete:
+	case deployment.ProgressingReason == reasonComplete:
 		// A rollout stays complete when pods are lost later. A rollback to an earlier revision begins
 		// with the reason of that revision, and with outdated pods.
 		return status.UpdatedReplicas != status.Replicas

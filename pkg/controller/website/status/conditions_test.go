@@ -175,8 +175,7 @@ func fetchesUnknown(status metav1.ConditionStatus, reason string) func(*Input) {
 
 func replicaFailure(message string) func(*Input) {
 	return func(in *Input) {
-		in.Deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message}}}
+		in.Deployment.Status, in.Deployment.ReplicaFailure = appsv1.DeploymentStatus{}, message
 		in.Pods = nil
 	}
 }
@@ -215,8 +214,8 @@ func TestConditions(t *testing.T) {
 			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
 		"rollout stuck": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing,
-				Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+			in.Deployment.ProgressingStatus = corev1.ConditionFalse
+			in.Deployment.ProgressingReason = "ProgressDeadlineExceeded"
 		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded " +
 			"True/CommitPublished", commitA, ""},
 		"rollout paused": {func(in *Input) { in.Deployment.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },

@@ -90,8 +90,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 		"pods are rejected": func(in *Input) {
 			in.Problem = nil
 			in.Deployment.Status.AvailableReplicas = 0
-			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure,
-				Status: corev1.ConditionTrue, Message: "is forbidden " + in.LeftBehind}}
+			in.Deployment.ReplicaFailure = "is forbidden " + in.LeftBehind
 		},
 		"conditions of other clients": func(in *Input) {
 			in.Website.Status.Conditions = append(in.Website.Status.Conditions, ofOthers(23)...)

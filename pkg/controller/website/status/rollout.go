@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -14,7 +13,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 func (in *Input) wantedReplicas() int32 { return ptr.Deref(in.Website.Spec.Replicas, 1) }
@@ -126,9 +124,8 @@ func overdue(in *Input) *finding {
 	if !in.current() {
 		return nil
 	}
-	progressing := workload.DeploymentCondition(in.Deployment, appsv1.DeploymentProgressing)
-	if progressing == nil || progressing.Status != corev1.ConditionFalse ||
-		progressing.Reason != "ProgressDeadlineExceeded" {
+	if in.Deployment.ProgressingStatus != corev1.ConditionFalse ||
+		in.Deployment.ProgressingReason != "ProgressDeadlineExceeded" {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonProgressDeadlineExceeded,
@@ -144,12 +141,12 @@ var forbiddenObject = regexp.MustCompile(`^.*?pods "[^"]*" is forbidden: `)
 
 // podsRefused returns the reason in the conditions of a Deployment why it has no pods.
 func podsRefused(website *v1beta1.Website, deployment *cached.Deployment) *finding {
-	failure := workload.DeploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
-	if failure == nil || failure.Status != corev1.ConditionTrue {
+	failure := deployment.ReplicaFailure
+	if failure == "" {
 		return nil
 	}
-	message := forbiddenObject.ReplaceAllString(failure.Message, "")
-	if !strings.Contains(failure.Message, "is forbidden") {
+	message := forbiddenObject.ReplaceAllString(failure, "")
+	if !strings.Contains(failure, "is forbidden") {
 		return &finding{reason: v1beta1.WebsiteReasonPodCreationFailed, message: "pods cannot be created: " + message}
 	}
 	if limit := quotaLimit.FindStringSubmatch(message); limit != nil {
@@ -158,5 +155,5 @@ func podsRefused(website *v1beta1.Website, deployment *cached.Deployment) *findi
 	if containers := resources.LimitedContainers(website, message); len(containers) > 0 {
 		message = "container " + strings.Join(containers, ", ") + ": " + message
 	}
-	return &finding{reason: problem.RefusalReason(failure.Message), message: "pods are rejected: " + message}
+	return &finding{reason: problem.RefusalReason(failure), message: "pods are rejected: " + message}
 }

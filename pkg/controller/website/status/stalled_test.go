@@ -152,8 +152,8 @@ func TestStalledAndReconciling(t *testing.T) {
 		}, "Reconciling/RolloutInProgress"},
 		"deadline exceeded": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing,
-				Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+			in.Deployment.ProgressingStatus = corev1.ConditionFalse
+			in.Deployment.ProgressingReason = "ProgressDeadlineExceeded"
 		}, "Stalled/ProgressDeadlineExceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {

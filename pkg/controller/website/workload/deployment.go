@@ -1,21 +1,8 @@
 package workload
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
-
-// DeploymentCondition returns a condition of a Deployment, or nil.
-func DeploymentCondition(deployment *cached.Deployment,
-	kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
-	for i := range deployment.Status.Conditions {
-		if deployment.Status.Conditions[i].Type == kind {
-			return &deployment.Status.Conditions[i]
-		}
-	}
-	return nil
-}
 
 // Availability summarizes the pods in the status of a Deployment.
 type Availability struct {
