@@ -82,7 +82,7 @@ func (f *fixture) snapshot() map[string]string {
 			if err != nil {
 				f.Fatal(err)
 			}
-			all[fmt.Sprintf("%T %s", obj, obj.(metav1.Object).GetName())] = string(data)
+			all[fmt.Sprintf("%T %s", obj, obj.(metav1.ObjectMetaAccessor).GetObjectMeta().GetName())] = string(data)
 		}
 	}
 	return all

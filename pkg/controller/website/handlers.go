@@ -28,7 +28,7 @@ type eventHandlers struct {
 	// routes is nil if hosts are not routed.
 	routes *routes.Routes
 	// shown is called for every object of an event.
-	shown func(metav1.Object)
+	shown func(object any)
 }
 
 // websiteHandler queues every changed Website, with priority if its spec has changed. A deleted
@@ -37,18 +37,16 @@ type eventHandlers struct {
 func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			object, ok := objectOf[metav1.Object](obj)
+			website, ok := objectOf[*v1beta1.Website](obj)
 			if !ok {
 				return
 			}
-			h.queue.EnqueueAs(cache.MetaObjectToName(object), queue.ChangedIf(!initial))
-			if website, ok := object.(*v1beta1.Website); ok {
-				h.recordChange(website)
-				h.pods.want(website)
-				h.routes.EnqueueRivals(nil, website)
-			}
-			h.enqueueOwner(object, queue.Background)
-			h.pods.probeAll(object)
+			h.queue.EnqueueAs(cache.MetaObjectToName(website), queue.ChangedIf(!initial))
+			h.recordChange(website)
+			h.pods.want(website)
+			h.routes.EnqueueRivals(nil, website)
+			h.enqueueOwner(website, queue.Background)
+			h.pods.probeAll(website)
 		},
 		UpdateFunc: func(previous, obj any) {
 			before, wasWebsite := previous.(*v1beta1.Website)
@@ -87,17 +85,15 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			object, ok := objectOf[metav1.Object](obj)
+			website, ok := objectOf[*v1beta1.Website](obj)
 			if !ok {
 				return
 			}
-			h.queue.Enqueue(cache.MetaObjectToName(object))
-			h.enqueueOwner(object, queue.Changed)
-			h.pods.probeAll(object)
-			if website, ok := object.(*v1beta1.Website); ok {
-				h.routes.EnqueueRivals(website, nil)
-				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
-			}
+			h.queue.Enqueue(cache.MetaObjectToName(website))
+			h.enqueueOwner(website, queue.Changed)
+			h.pods.probeAll(website)
+			h.routes.EnqueueRivals(website, nil)
+			h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 		},
 	}
 }
@@ -113,41 +109,40 @@ func (h *eventHandlers) recordChange(website *v1beta1.Website) {
 // it is deleted or gets another owner. deploymentName turns the name of the child into the name that
 // Websites claim.
 func (h *eventHandlers) childHandler(deploymentName func(name string) (string, bool)) cache.ResourceEventHandler {
-	enqueueClaimants := func(child metav1.Object) {
-		if name, ok := deploymentName(child.GetName()); ok {
-			h.enqueueClaimants(child.GetNamespace(), name)
+	enqueueClaimants := func(child metav1.ObjectMetaAccessor) {
+		object := child.GetObjectMeta()
+		if name, ok := deploymentName(object.GetName()); ok {
+			h.enqueueClaimants(object.GetNamespace(), name)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if child, ok := objectOf[metav1.Object](obj); ok {
+			if child, ok := objectOf[metav1.ObjectMetaAccessor](obj); ok {
 				h.shown(child)
 				h.enqueueOwner(child, queue.Background)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
-			child, ok := objectOf[metav1.Object](obj)
-			if !ok {
-				return
-			}
-			before, ok := objectOf[metav1.Object](previous)
-			if !ok {
+			before, wasChild := previous.(metav1.ObjectMetaAccessor)
+			child, isChild := obj.(metav1.ObjectMetaAccessor)
+			if !wasChild || !isChild {
 				return
 			}
 			h.shown(child)
-			p := queue.ChangedIf(before.GetGeneration() != child.GetGeneration()) // It counts changes of the spec.
+			old, current := before.GetObjectMeta(), child.GetObjectMeta()
+			p := queue.ChangedIf(old.GetGeneration() != current.GetGeneration()) // It counts changes of the spec.
 			if availabilityChanged(before, child) {
 				p = queue.Available
 			}
 			h.enqueueOwner(child, p)
-			_, oldOwner, _ := cached.OwnerOf(before)
-			if _, owner, _ := cached.OwnerOf(child); owner != oldOwner {
+			_, oldOwner, _ := cached.OwnerOf(old)
+			if _, owner, _ := cached.OwnerOf(current); owner != oldOwner {
 				h.enqueueOwner(before, queue.Changed)
 				enqueueClaimants(child)
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if child, ok := objectOf[metav1.Object](obj); ok {
+			if child, ok := objectOf[metav1.ObjectMetaAccessor](obj); ok {
 				h.enqueueOwner(child, queue.Changed)
 				enqueueClaimants(child)
 			}
@@ -159,9 +154,9 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 // name of a Website, or of one that is reconciled once more.
 func (h *eventHandlers) agentKeysHandler() cache.ResourceEventHandler {
 	enqueue := func(obj any) {
-		if object, ok := objectOf[metav1.Object](obj); ok && object.GetName() == resources.AgentKeysConfigMapName {
+		if object, ok := objectOf[*cached.ConfigMap](obj); ok && object.Name == resources.AgentKeysConfigMapName {
 			h.shown(object)
-			h.queue.Enqueue(cache.MetaObjectToName(object))
+			h.queue.Enqueue(cache.NewObjectName(object.Namespace, object.Name))
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -182,8 +177,8 @@ func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 
 // enqueueOwner queues the Website that controls a child. The UID distinguishes it from a later
 // Website of the same name, which does not control this child.
-func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
-	key, uid, ok := cached.OwnerOf(child)
+func (h *eventHandlers) enqueueOwner(child metav1.ObjectMetaAccessor, p queue.Priority) {
+	key, uid, ok := cached.OwnerOf(child.GetObjectMeta())
 	if !ok {
 		return
 	}
@@ -196,7 +191,7 @@ func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
 
 // availabilityChanged reports whether a Deployment has changed in a way that can change the
 // conditions Ready or Available of its Website.
-func availabilityChanged(before, after metav1.Object) bool {
+func availabilityChanged(before, after any) bool {
 	old, wasDeployment := before.(*cached.Deployment)
 	deployment, isDeployment := after.(*cached.Deployment)
 	return wasDeployment && isDeployment && workload.AvailabilityOf(old) != workload.AvailabilityOf(deployment)

@@ -119,7 +119,7 @@ func TestTrimLarge(t *testing.T) {
 	for owner, controller := range owners {
 		for kind, newObject := range kinds {
 			child := Of(newObject(largeMetadata(controller))).(interface {
-				metav1.Object
+				metav1.ObjectMetaAccessor
 				Written() Notes
 			})
 			if child.Written().Applied == (Digest{}) {
@@ -128,7 +128,7 @@ func TestTrimLarge(t *testing.T) {
 			if size := len(encoded(t, child)); size > most {
 				t.Errorf("a %s, %s: %d bytes are kept, at most %d are wanted", kind, owner, size, most)
 			}
-			if kept := metav1.GetControllerOf(child); (kept != nil) != ptr.Deref(controller.Controller, false) {
+			if kept := metav1.GetControllerOf(child.GetObjectMeta()); (kept != nil) != ptr.Deref(controller.Controller, false) {
 				t.Errorf("a %s, %s: the controller is %+v", kind, owner, kept)
 			}
 		}

@@ -28,16 +28,25 @@ const (
 // maxNote is longer than the annotations of controllers, which are numbers or words.
 const maxNote = 32
 
-// Object is an object as the API server returns it or a cache holds it, a pointer.
+// Object is an object as the API server returns it, a pointer.
 type Object interface {
 	comparable
 	metav1.Object
 	runtime.Object
 }
 
+// Kept is an object as a cache holds it, a pointer: the cached form of a child, or a Website.
+type Kept interface {
+	comparable
+	runtime.Object
+	metav1.ObjectMetaAccessor
+	GetNamespace() string
+	GetName() string
+}
+
 // Child is a child as a cache holds it.
 type Child interface {
-	Object
+	Kept
 	// Written returns the traces of the writes of the controller.
 	Written() Notes
 }
@@ -72,9 +81,21 @@ func NotesOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) No
 // Meta is the common part of the cached forms of all children: their identity, their owner and the
 // notes. Only orphans have labels, by which they are recognized.
 type Meta struct {
-	metav1.ObjectMeta
+	Identity
+	Generation        int64
+	DeletionTimestamp *metav1.Time
+	Labels            map[string]string
+	OwnerReferences   []metav1.OwnerReference
 	Notes
 	kind *metav1.TypeMeta
+}
+
+// GetObjectMeta returns the metadata as client-go and apimachinery read it.
+func (m *Meta) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		DeletionTimestamp: m.DeletionTimestamp, Labels: m.Labels, OwnerReferences: m.OwnerReferences,
+	}
 }
 
 // Written returns the notes.
@@ -90,12 +111,8 @@ func metaOf[S Object, A ApplyConfiguration[A]](child S, fields Fields[S, A]) Met
 		labels = pickLabels(child.GetLabels(), resources.LabelManagedBy, resources.LabelController)
 	}
 	return Meta{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: interned(child.GetNamespace()), Name: child.GetName(), UID: child.GetUID(),
-			ResourceVersion: child.GetResourceVersion(), Generation: child.GetGeneration(),
-			DeletionTimestamp: child.GetDeletionTimestamp(), Labels: labels,
-			OwnerReferences: TrimOwners(child.GetOwnerReferences()),
-		},
+		Identity: identityOf(child), Generation: child.GetGeneration(), DeletionTimestamp: child.GetDeletionTimestamp(),
+		Labels: labels, OwnerReferences: TrimOwners(child.GetOwnerReferences()),
 		Notes: NotesOf(child, fields), kind: fields.kind,
 	}
 }

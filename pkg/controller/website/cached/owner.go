@@ -1,6 +1,7 @@
 package cached
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -48,9 +49,9 @@ const ByOwner = "owner"
 // IndexByOwner returns the indexer ByOwner.
 func IndexByOwner() cache.Indexers {
 	return cache.Indexers{ByOwner: func(obj any) ([]string, error) {
-		child, ok := obj.(metav1.Object)
-		if !ok {
-			return nil, nil
+		child, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, err
 		}
 		if _, uid, ok := OwnerOf(child); ok {
 			return []string{OwnerKey(child.GetNamespace(), uid)}, nil

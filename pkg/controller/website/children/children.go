@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -63,12 +62,12 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 
 // Shown drops the remembered write of a child if the cache has it by now: until then it is in memory
 // twice.
-func (c *Children) Shown(object metav1.Object) {
-	switch object.(type) {
+func (c *Children) Shown(object any) {
+	switch object := object.(type) {
 	case *cached.ConfigMap:
 		c.ConfigMaps.shown(object)
 		c.AgentConfigMaps.shown(object)
-		c.AgentKeys.cached(object.GetNamespace())
+		c.AgentKeys.cached(object.Namespace)
 	case *cached.Deployment:
 		c.Deployments.shown(object)
 	case *cached.Service:

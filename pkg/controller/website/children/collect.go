@@ -34,7 +34,7 @@ func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, depl
 			if p := c.adopt(ctx, website, configMap.Name, current); p != nil {
 				return p
 			}
-		case metav1.IsControlledBy(configMap, website) && !c.isMounted(configMap):
+		case metav1.IsControlledBy(configMap.GetObjectMeta(), website) && !c.isMounted(configMap):
 			unused = append(unused, configMap)
 		}
 	}
@@ -60,7 +60,7 @@ func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, depl
 
 // isMounted reports whether the cache has a ReplicaSet whose pods mount a ConfigMap.
 func (c *ConfigMaps) isMounted(configMap *cached.ConfigMap) bool {
-	keys, err := c.replicaSets.IndexKeys(byConfigMap, cache.MetaObjectToName(configMap).String())
+	keys, err := c.replicaSets.IndexKeys(byConfigMap, cache.NewObjectName(configMap.Namespace, configMap.Name).String())
 	return err != nil || len(keys) > 0
 }
 

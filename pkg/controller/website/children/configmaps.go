@@ -110,7 +110,7 @@ func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child 
 // HoldsAny reports whether the cache has a ConfigMap of the Website.
 func (c *ConfigMaps) HoldsAny(website *v1beta1.Website) bool {
 	for _, configMap := range c.named(website) {
-		if metav1.IsControlledBy(configMap, website) {
+		if metav1.IsControlledBy(configMap.GetObjectMeta(), website) {
 			return true
 		}
 	}

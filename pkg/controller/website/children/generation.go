@@ -15,7 +15,7 @@ import (
 // than this one, unless the API server has this generation too: then its store was restored to an
 // older state.
 func (k *Kind[S, T, A]) checkGeneration(ctx context.Context, website *v1beta1.Website, child T) *problem.Problem {
-	if k.notes(child).WebsiteGeneration <= website.Generation || !metav1.IsControlledBy(child, website) {
+	if k.notes(child).WebsiteGeneration <= website.Generation || !metav1.IsControlledBy(child.GetObjectMeta(), website) {
 		return nil
 	}
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})

@@ -31,7 +31,7 @@ type Client[S cached.Object, A any] interface {
 
 // Kind reads and writes the children of one kind: S as the API server returns them, T as the caches hold them, and A
 // as the controller wants them.
-type Kind[S, T cached.Object, A cached.ApplyConfiguration[A]] struct {
+type Kind[S cached.Object, T cached.Kept, A cached.ApplyConfiguration[A]] struct {
 	cached.Fields[S, A]
 	name   string
 	owners Owners
@@ -83,7 +83,7 @@ const (
 // informers select on, and a foreign one may be gone.
 func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name string) (T, *problem.Problem) {
 	var none T
-	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
+	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child.GetObjectMeta(), website) {
 		return child, nil
 	}
 	live, err := k.client(website.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -95,7 +95,7 @@ func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name
 	}
 	child := k.trim(live)
 	switch {
-	case metav1.IsControlledBy(child, website):
+	case metav1.IsControlledBy(child.GetObjectMeta(), website):
 		k.cache.Mutation(child)
 		return child, nil
 	case k.isOrphanOf(website, child):
@@ -143,7 +143,7 @@ func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, chi
 		return child, Unchanged, p
 	}
 	desired = cached.WithGeneration(desired, website.Generation)
-	live, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()),
+	live, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetObjectMeta().GetUID()),
 		metav1.ApplyOptions{FieldManager: cached.FieldManager, Force: true})
 	if err != nil {
 		k.refresh(ctx, website.Namespace, child.GetName())
@@ -151,9 +151,9 @@ func (k *Kind[S, T, A]) Apply(ctx context.Context, website *v1beta1.Website, chi
 	}
 	applied := k.Remember(live)
 	switch {
-	case applied.GetResourceVersion() == child.GetResourceVersion():
+	case applied.GetObjectMeta().GetResourceVersion() == child.GetObjectMeta().GetResourceVersion():
 		return applied, Unchanged, nil // Admission restored the fields.
-	case !metav1.IsControlledBy(child, website):
+	case !metav1.IsControlledBy(child.GetObjectMeta(), website):
 		return applied, k.counted(Adopted), nil
 	default:
 		return applied, k.counted(Updated), nil
@@ -177,7 +177,7 @@ func (k *Kind[S, T, A]) Remember(live S) T {
 
 // shown drops the remembered child if the informer's store has it, or a newer one: the cache does so
 // when it is read.
-func (k *Kind[S, T, A]) shown(child metav1.Object) { k.cached(child.GetNamespace(), child.GetName()) }
+func (k *Kind[S, T, A]) shown(child T) { k.cached(child.GetNamespace(), child.GetName()) }
 
 func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation,
 	*problem.Problem) {
@@ -211,15 +211,15 @@ func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, na
 	*problem.Problem) {
 	var none T
 	child := k.cached(website.Namespace, name)
-	if child == none || !metav1.IsControlledBy(child, website) || !child.GetDeletionTimestamp().IsZero() {
+	if child == none || !metav1.IsControlledBy(child.GetObjectMeta(), website) || !child.GetObjectMeta().GetDeletionTimestamp().IsZero() {
 		return Unchanged, nil
 	}
 	if p := k.checkGeneration(ctx, website, child); p != nil {
 		return Unchanged, p
 	}
 	err := k.client(website.Namespace).Delete(ctx, name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetUID()),
-			ResourceVersion: ptr.To(child.GetResourceVersion())},
+		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetObjectMeta().GetUID()),
+			ResourceVersion: ptr.To(child.GetObjectMeta().GetResourceVersion())},
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -234,7 +234,7 @@ func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, na
 // Held returns the child of this name from the cache, or nil if it does not belong to the Website.
 func (k *Kind[S, T, A]) Held(website *v1beta1.Website, name string) T {
 	var none T
-	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
+	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child.GetObjectMeta(), website) {
 		return child
 	}
 	return none
@@ -254,7 +254,7 @@ func (k *Kind[S, T, A]) cached(namespace, name string) T {
 // BeingDeleted returns a problem if a child is being deleted, or nil. Its deletion event queues the
 // Website.
 func (k *Kind[S, T, A]) BeingDeleted(child T) *problem.Problem {
-	if child.GetDeletionTimestamp().IsZero() {
+	if child.GetObjectMeta().GetDeletionTimestamp().IsZero() {
 		return nil
 	}
 	p := problem.Classify(fmt.Errorf("%s %q is being deleted; it is created again when it is gone", k.name,

@@ -29,8 +29,9 @@ type Owners struct {
 // may write the object, which then gets the content that the Website requires. The label of a preview
 // cannot be copied, and is kept by a restore.
 func (k *Kind[S, T, A]) isOrphanOf(website *v1beta1.Website, child T) bool {
-	return metav1.GetControllerOfNoCopy(child) == nil &&
-		child.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, child) &&
+	object := child.GetObjectMeta()
+	return metav1.GetControllerOfNoCopy(object) == nil &&
+		object.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, object) &&
 		(k.notes(child).WasApplied() || isPreviewOf(website, child))
 }
 
@@ -42,9 +43,9 @@ func HasLabelsOf(website *v1beta1.Website, child metav1.Object) bool {
 
 // isPreviewOf reports whether an object is a Website with the label of a preview, which website-apiserver accepts from
 // clients with the verb preview only.
-func isPreviewOf(website *v1beta1.Website, child metav1.Object) bool {
-	_, ok := child.(*v1beta1.Website)
-	return ok && child.GetLabels()[api.LabelPreviewOf] == website.Name
+func isPreviewOf(website *v1beta1.Website, child any) bool {
+	preview, ok := child.(*v1beta1.Website)
+	return ok && preview.Labels[api.LabelPreviewOf] == website.Name
 }
 
 // mayOwn checks on the API server that a Website still exists, before it adopts an orphan or a
@@ -69,7 +70,8 @@ func (k *Kind[S, T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, na
 
 // taken returns the problem of a child whose name another object has. The same object with another
 // owner is another problem.
-func (k *Kind[S, T, A]) taken(website *v1beta1.Website, object T) *problem.Problem {
+func (k *Kind[S, T, A]) taken(website *v1beta1.Website, other T) *problem.Problem {
+	object := other.GetObjectMeta()
 	child := fmt.Sprintf("%s %q", k.name, object.GetName())
 	id, owner := k.name+"/"+object.GetName()+"/", metav1.GetControllerOf(object)
 	if owner == nil {

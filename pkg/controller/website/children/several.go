@@ -13,12 +13,12 @@ import (
 )
 
 // Several is a Kind with any number of children per Website.
-type Several[S, T cached.Object, A cached.ApplyConfiguration[A]] struct {
+type Several[S cached.Object, T cached.Kept, A cached.ApplyConfiguration[A]] struct {
 	*Kind[S, T, A]
 	indexer cache.Indexer
 }
 
-func newSeveral[S, T cached.Object, A cached.ApplyConfiguration[A]](
+func newSeveral[S cached.Object, T cached.Kept, A cached.ApplyConfiguration[A]](
 	kind *Kind[S, T, A], indexer cache.Indexer,
 ) *Several[S, T, A] {
 	return &Several[S, T, A]{Kind: kind, indexer: indexer}

@@ -61,7 +61,7 @@ type Controller struct {
 	// ChildHandler is called with HTTPRoutes, ListenerSets and Ingresses.
 	ChildHandler cache.ResourceEventHandler
 	// EnqueueOwner queues the Website that controls a child.
-	EnqueueOwner func(child metav1.Object, p queue.Priority)
+	EnqueueOwner func(child metav1.ObjectMetaAccessor, p queue.Priority)
 }
 
 // Routes reconciles the routes of the hosts of Websites.
@@ -75,7 +75,7 @@ type Routes struct {
 	events       *events.Reporter
 	queue        *queue.Queue
 	clock        clock.PassiveClock
-	enqueueOwner func(child metav1.Object, p queue.Priority)
+	enqueueOwner func(child metav1.ObjectMetaAccessor, p queue.Priority)
 }
 
 // New returns Routes that queue Websites when routes or Gateways change.

@@ -35,8 +35,8 @@ func newRouteHandlers(t *testing.T, defaults Defaults, websites ...*v1beta1.Webs
 	watched := WatchConfig{Gateway: gatewayfake.NewClientset(), Kube: kube}
 	h := &routeHandlers{T: t, Routes: New(Config{Watch: watched, Defaults: defaults}, Controller{
 		Websites: index, Queue: work, Clock: clock.RealClock{}, ChildHandler: cache.ResourceEventHandlerFuncs{},
-		EnqueueOwner: func(child metav1.Object, p queue.Priority) {
-			key, _, _ := cached.OwnerOf(child)
+		EnqueueOwner: func(child metav1.ObjectMetaAccessor, p queue.Priority) {
+			key, _, _ := cached.OwnerOf(child.GetObjectMeta())
 			work.EnqueueAs(key, p)
 		},
 	})}

@@ -3,7 +3,6 @@ package routes
 import (
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -32,7 +31,7 @@ func (k keptHosts) listenerSets(sets []*cached.ListenerSet) []string {
 }
 
 // namesWithHosts returns the names of the children whose routes stay.
-func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, kept keptHosts) []string {
+func namesWithHosts[T cached.Kept](routes []T, hostsOf func(T) []string, kept keptHosts) []string {
 	var names []string
 	for _, route := range routes {
 		hosts := hostsOf(route)

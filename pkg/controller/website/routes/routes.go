@@ -169,7 +169,7 @@ func (r *Routes) writeRoutes(ctx context.Context, website *v1beta1.Website,
 	return written, p
 }
 
-func ensureRoute[S, T cached.Object, A cached.ApplyConfiguration[A]](ctx context.Context, r *Routes,
+func ensureRoute[S cached.Object, T cached.Kept, A cached.ApplyConfiguration[A]](ctx context.Context, r *Routes,
 	website *v1beta1.Website, kind *children.Several[S, T, A], desired A) (T, *problem.Problem) {
 	child, done, p := kind.Ensure(ctx, website, desired)
 	if p != nil {
