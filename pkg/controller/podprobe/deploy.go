@@ -2,6 +2,7 @@ package podprobe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -39,10 +40,24 @@ type Wanted struct {
 // deployed is a Website with a desired state.
 type deployed struct {
 	Wanted
-	// seen maps commits to the time of their first observation at a pod, and order has them in order
-	// of that time.
-	seen  map[string]time.Time
-	order []string
+	// seen are the last commits that pods had, in the order in which they were seen.
+	seen []sighting
+}
+
+// sighting is a commit and the time of its first observation at a pod, or zero.
+type sighting struct {
+	commit string
+	time   time.Time
+}
+
+// sightingOf returns the sighting of a commit, or nil.
+func (d *deployed) sightingOf(commit string) *sighting {
+	for i := range d.seen {
+		if d.seen[i].commit == commit {
+			return &d.seen[i]
+		}
+	}
+	return nil
 }
 
 // Want sets the desired state of the pods of a Website. Nil means that the Website is gone.
@@ -55,7 +70,7 @@ func (p *Prober) Want(website cache.ObjectName, wanted *Wanted) {
 		delete(p.deploys, website)
 		return
 	case d == nil || d.UID != wanted.UID:
-		d = &deployed{seen: map[string]time.Time{}}
+		d = &deployed{}
 		p.deploys[website] = d
 	case wanted.Generation < d.Generation:
 		// The caller's cache lags.
@@ -73,7 +88,9 @@ func (p *Prober) FirstSeen(website cache.ObjectName, commit string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d := p.deploys[website]; d != nil {
-		return d.seen[commit]
+		if seen := d.sightingOf(commit); seen != nil {
+			return seen.time
+		}
 	}
 	return time.Time{}
 }
@@ -89,13 +106,11 @@ func (p *Prober) recordSeen(r *record, got answer, wasProbed bool, now time.Time
 		now = time.Time{}
 	}
 	for _, commit := range []string{got.Commit, got.prepared, got.Newest} {
-		if _, isSeen := website.seen[commit]; commit == "" || isSeen {
+		if commit == "" || website.sightingOf(commit) != nil {
 			continue
 		}
-		website.seen[commit] = now
-		if website.order = append(website.order, commit); len(website.order) > maxCommits {
-			delete(website.seen, website.order[0])
-			website.order = website.order[1:]
+		if website.seen = append(website.seen, sighting{commit, now}); len(website.seen) > maxCommits {
+			website.seen = slices.Delete(website.seen, 0, 1)
 		}
 	}
 }
@@ -130,7 +145,7 @@ func (p *Prober) deploy(ctx context.Context, r *record) time.Duration {
 		return 0
 	case r.waiting != nil && (r.waiting.release != "" || r.waiting.expect != ""):
 		return 0 // It is short, and its answer leads here again.
-	case r.deployed != a.deployment && r.prompts.AllowN(p.Clock.Now(), 1):
+	case r.deployed != a.deployment && r.mayPrompt(p.Clock.Now()):
 		r.deployFailures, r.deployTime = 0, time.Time{}
 	}
 	if wait := r.deployTime.Sub(p.Clock.Now()); wait > 0 {

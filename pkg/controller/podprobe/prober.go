@@ -76,10 +76,9 @@ type record struct {
 	exactly bool
 	// early counts the requests in a row that should have waited, but returned early without news.
 	early int
-	// asks limits the probes for commits of other pods.
-	asks *rate.Limiter
-	// prompts limits the immediate requests that answers of the pod itself cause.
-	prompts *rate.Limiter
+	// asks limits the probes for commits of other pods, prompts the immediate requests that answers of the pod itself
+	// cause. They are nil before the first one to save memory.
+	asks, prompts *rate.Limiter
 	// waiting is the request that waits, or nil.
 	waiting *ask
 	// deployed is the last request to sync or to serve a commit. The next request of the same content
@@ -97,6 +96,22 @@ type key struct {
 }
 
 func (r *record) key() key { return key{r.pod.Namespace, r.pod.UID} }
+
+// mayAsk reports whether the pod may be probed now for the commit of another one.
+func (r *record) mayAsk(now time.Time) bool {
+	if r.asks == nil {
+		r.asks = rate.NewLimiter(rate.Every(siblingPeriod), maxSiblingAsks)
+	}
+	return r.asks.AllowN(now, 1)
+}
+
+// mayPrompt reports whether the pod may get an immediate request now.
+func (r *record) mayPrompt(now time.Time) bool {
+	if r.prompts == nil {
+		r.prompts = rate.NewLimiter(rate.Every(promptPeriod), maxPrompts)
+	}
+	return r.prompts.AllowN(now, 1)
+}
 
 // New returns a Prober. It sends no probes before Run.
 func New(config Config) *Prober {
@@ -149,10 +164,7 @@ func (p *Prober) Probe(website cache.ObjectName, pod *cached.Pod) {
 	defer p.mu.Unlock()
 	r := p.pods[pod.UID]
 	if r == nil {
-		r = &record{
-			asks:    rate.NewLimiter(rate.Every(siblingPeriod), maxSiblingAsks),
-			prompts: rate.NewLimiter(rate.Every(promptPeriod), maxPrompts),
-		}
+		r = &record{}
 		p.pods[pod.UID] = r
 	}
 	if r.website != website {

@@ -28,7 +28,7 @@ func (p *Prober) expect(ctx context.Context, website cache.ObjectName, commit st
 		other.expected, other.unchanged = commit, 0
 		look := ask{wait: expectWait, after: other.revision, hold: true, expect: commit}
 		switch {
-		case !other.asks.AllowN(now, 1):
+		case !other.mayAsk(now):
 			p.queue.AddAfter(other.key(), siblingPeriod)
 		case !other.canWait() || !p.start(ctx, other, look, p.urgent):
 			p.queue.AddAfter(other.key(), minPeriod-now.Sub(other.begun))
@@ -80,7 +80,7 @@ func (p *Prober) coordinate(ctx context.Context, website cache.ObjectName) {
 // caller holds the lock.
 func (p *Prober) watchHold(ctx context.Context, r *record, made ask, turn uint64) {
 	isBehind := made.expect != "" && r.prepared != "" && r.prepared != made.expect
-	if isBehind && r.turn == turn && r.canWait() && r.asks.AllowN(p.Clock.Now(), 1) {
+	if isBehind && r.turn == turn && r.canWait() && r.mayAsk(p.Clock.Now()) {
 		p.start(ctx, r, ask{wait: expectWait, after: r.revision, hold: true}, p.urgent)
 	}
 }
@@ -133,7 +133,7 @@ func (p *Prober) release(ctx context.Context, website cache.ObjectName, commit s
 		}
 		// If the request cannot be sent, the hold ends by itself.
 		other.prepared, other.expected = "", commit
-		if other.prompts.AllowN(p.Clock.Now(), 1) {
+		if other.mayPrompt(p.Clock.Now()) {
 			p.start(ctx, other, ask{wait: expectWait, after: other.revision, release: commit}, p.urgent)
 		}
 	}

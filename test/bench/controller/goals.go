@@ -9,7 +9,7 @@ const (
 	// maxNeighbourMillis is for a Website of a namespace while another one has a flood.
 	maxNeighbourMillis = 2000
 	maxOfScaffold      = 0.5
-	maxHeapBytes       = 15 << 10
+	maxHeapBytes       = 99 << 10 / 10
 	// maxRestartSeconds is for restartWebsites or more.
 	maxRestartSeconds = 10
 	restartWebsites   = 10_000

@@ -17,7 +17,7 @@ func testReport() *Report {
 		r.add(floor, sample{scenario: create, seconds: seconds, ready: []float64{5}, changes: 2})
 		r.add(product, sample{
 			scenario: create, seconds: seconds + 1, ready: []float64{10, 20}, reported: []float64{1, 3000}, changes: 2,
-			heap:  10 << 10,
+			heap:  9 << 10,
 			calls: calls{{"get", "configmaps"}: 4, {"patch", "configmaps"}: 2},
 			cpu:   map[string]float64{controllerProcess: 1, "etcd": 2, "kube-apiserver": 3, "kwok": 4},
 		})

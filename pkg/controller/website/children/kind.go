@@ -210,16 +210,16 @@ func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, de
 func (k *Kind[S, T, A]) Delete(ctx context.Context, website *v1beta1.Website, name string) (Operation,
 	*problem.Problem) {
 	var none T
-	child := k.cached(website.Namespace, name)
-	if child == none || !metav1.IsControlledBy(child.GetObjectMeta(), website) || !child.GetObjectMeta().GetDeletionTimestamp().IsZero() {
+	child := k.Held(website, name)
+	if child == none || !child.GetObjectMeta().GetDeletionTimestamp().IsZero() {
 		return Unchanged, nil
 	}
 	if p := k.checkGeneration(ctx, website, child); p != nil {
 		return Unchanged, p
 	}
+	held := child.GetObjectMeta()
 	err := k.client(website.Namespace).Delete(ctx, name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetObjectMeta().GetUID()),
-			ResourceVersion: ptr.To(child.GetObjectMeta().GetResourceVersion())},
+		Preconditions: &metav1.Preconditions{UID: ptr.To(held.GetUID()), ResourceVersion: ptr.To(held.GetResourceVersion())},
 	})
 	switch {
 	case apierrors.IsNotFound(err):
