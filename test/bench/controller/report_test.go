@@ -56,7 +56,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, want := range []string{
 		"**The machine was busy**: its load average was 3.0",
-		"| website-controller | 21.0 | 11.0, 21.0, 31.0 | 15.0 | 20.0 | 1500 | 3000 | 6 | 2 | 1.00 | 5.00 | 10.0 KiB | – |",
+		"| website-controller | 21.0 | 11.0, 21.0, 31.0 | 15.0 | 20.0 | 1500 | 3000 | 6 | 2 | 1.00 | 5.00 | 9.0 KiB | – |",
 		"| website-controller | get 4, patch 2 | configmaps 2 |",
 	} {
 		if !strings.Contains(string(text), want) {

@@ -39,7 +39,7 @@ type Pod struct {
 	PodIP, HostIP string
 	// Conditions have the reason why a pod does not run, or the time of its end, and the readiness of a running pod.
 	Conditions []corev1.PodCondition
-	// Containers are the containers that do not run, init containers first.
+	// Containers are those that wait and, of a pod that has ended, those that have ended, init containers first.
 	Containers []corev1.ContainerStatus
 }
 
@@ -55,8 +55,8 @@ func OfPod(pod *corev1.Pod) *Pod {
 		Phase: interned(pod.Status.Phase), Message: problem.Shorten(pod.Status.Message),
 		PodIP: pod.Status.PodIP, HostIP: interned(pod.Status.HostIP),
 		Conditions: trimPodConditions(pod),
-		Containers: append(trimContainerStatuses(pod.Status.InitContainerStatuses),
-			trimContainerStatuses(pod.Status.ContainerStatuses)...),
+		Containers: append(trimContainerStatuses(pod, pod.Status.InitContainerStatuses),
+			trimContainerStatuses(pod, pod.Status.ContainerStatuses)...),
 	}
 }
 
@@ -99,11 +99,12 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	return conditions
 }
 
-// trimContainerStatuses drops the state of running containers, which is not needed.
-func trimContainerStatuses(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+// trimContainerStatuses keeps the containers that wait and, of a pod that has ended, those that have ended.
+func trimContainerStatuses(pod *corev1.Pod, containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+	hasEnded := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 	var kept []corev1.ContainerStatus
 	for _, container := range FirstOf(containers) {
-		if container.State.Waiting != nil || container.State.Terminated != nil {
+		if container.State.Waiting != nil || hasEnded && container.State.Terminated != nil {
 			kept = append(kept, corev1.ContainerStatus{
 				Name: container.Name, Image: problem.Shorten(container.Image),
 				State: shortened(container.State), LastTerminationState: shortened(container.LastTerminationState),

@@ -127,6 +127,22 @@ func TestPodConditions(t *testing.T) {
 	}
 }
 
+// TestContainers: the cache holds the state of a container that has ended only once its pod has.
+func TestContainers(t *testing.T) {
+	for phase, want := range map[corev1.PodPhase]int{
+		corev1.PodRunning: 0, corev1.PodPending: 0, corev1.PodFailed: 1, corev1.PodSucceeded: 1,
+	} {
+		pod := OfPod(newPod(func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.ContainerStatuses = phase, nil
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: resources.GitSyncContainer,
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "StorageFull"}}}}
+		}))
+		if len(pod.Containers) != want {
+			t.Errorf("of a pod that is %s, %+v are kept, want %d", phase, pod.Containers, want)
+		}
+	}
+}
+
 // TestLargePods: any client that may create pods can create very large ones, whose size in the cache is
 // bounded.
 func TestLargePods(t *testing.T) {
