@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -227,10 +226,11 @@ func TestUnwrittenSpecIsNotSettled(t *testing.T) {
 		Website: website, Now: testNow,
 		Deployment: &cached.Deployment{
 			Replicas: *website.Spec.Replicas,
-			Status:   appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+			Status:   cached.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
 		},
 		Pods: []status.Pod{
-			{Pod: cached.OfPod(newPod()), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}},
+			{Pod: cached.OfPod(newPod()), Ready: true, Observed: true,
+				Observation: workload.Observation{Reachable: true, Commit: commitA}},
 		},
 	}
 	isSettled := func() bool {

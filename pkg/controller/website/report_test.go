@@ -227,7 +227,7 @@ func TestHostsDeadlineIsReported(t *testing.T) {
 	report := func(f *fixture) string {
 		t.Helper()
 		input := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &cached.Deployment{
-			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
+			Status: cached.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
 		}, Routing: &status.Routing{Obstacle: &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "x"}}}
 		if p := f.controller.report(t.Context(), f.reconciliation(input), nil); p != nil {
 			t.Fatal(p)

@@ -181,8 +181,8 @@ func deployment(pods, available int32) func(*status.Input) {
 }
 
 func overdue(in *status.Input) {
-	in.Deployment.Status.Conditions = append(in.Deployment.Status.Conditions, appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"})
+	in.Deployment.Status.Progressing = corev1.ConditionFalse
+	in.Deployment.Status.ProgressingReason = "ProgressDeadlineExceeded"
 }
 
 func failed(reason string) func(*status.Input) {

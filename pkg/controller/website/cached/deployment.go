@@ -30,10 +30,15 @@ type Deployment struct {
 	Revision string
 	// LimitedRollout is true while the pod template is one of LimitedRolloutAnnotation.
 	LimitedRollout bool
-	// Status omits the conditions.
-	Status appsv1.DeploymentStatus
-	// ProgressingStatus and ProgressingReason are of the condition Progressing, and empty without one.
-	ProgressingStatus corev1.ConditionStatus
+	Status         DeploymentStatus
+}
+
+// DeploymentStatus is the status of a Deployment.
+type DeploymentStatus struct {
+	ObservedGeneration                                          int64
+	Replicas, UpdatedReplicas, ReadyReplicas, AvailableReplicas int32
+	// Progressing and ProgressingReason are of the condition Progressing, and empty without one.
+	Progressing       corev1.ConditionStatus
 	ProgressingReason string
 	// ReplicaFailure is the message of the condition ReplicaFailure while it is true.
 	ReplicaFailure string
@@ -42,7 +47,7 @@ type Deployment struct {
 // OfDeployment returns the cached form of a Deployment.
 func OfDeployment(deployment *appsv1.Deployment) *Deployment {
 	pod := &deployment.Spec.Template.Spec
-	kept := &Deployment{
+	return &Deployment{
 		Meta:            metaOf(deployment, Deployments),
 		Replicas:        ptr.Deref(deployment.Spec.Replicas, 1),
 		Paused:          deployment.Spec.Paused,
@@ -52,13 +57,19 @@ func OfDeployment(deployment *appsv1.Deployment) *Deployment {
 		NginxConfigMaps: FirstOf(MountedConfigMaps(pod)),
 		Revision:        note(deployment, revisionAnnotation),
 		LimitedRollout:  deployment.Annotations[LimitedRolloutAnnotation] != "",
-		Status:          deployment.Status,
+		Status:          trimDeploymentStatus(&deployment.Status),
 	}
-	kept.Status.Conditions = nil
-	for _, condition := range deployment.Status.Conditions {
+}
+
+func trimDeploymentStatus(status *appsv1.DeploymentStatus) DeploymentStatus {
+	kept := DeploymentStatus{
+		ObservedGeneration: status.ObservedGeneration, Replicas: status.Replicas, UpdatedReplicas: status.UpdatedReplicas,
+		ReadyReplicas: status.ReadyReplicas, AvailableReplicas: status.AvailableReplicas,
+	}
+	for _, condition := range status.Conditions {
 		switch {
 		case condition.Type == appsv1.DeploymentProgressing:
-			kept.ProgressingStatus, kept.ProgressingReason = interned(condition.Status), interned(condition.Reason)
+			kept.Progressing, kept.ProgressingReason = interned(condition.Status), interned(condition.Reason)
 		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue:
 			kept.ReplicaFailure = condition.Message
 		}

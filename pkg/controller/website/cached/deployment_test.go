@@ -78,9 +78,9 @@ func TestDeployment(t *testing.T) {
 		deployment.Replicas != 2 || deployment.Revision != "3" || !deployment.Written().WasApplied() {
 		t.Errorf("the cache holds %+v", deployment)
 	}
-	if deployment.ProgressingStatus != corev1.ConditionTrue || deployment.ProgressingReason != "NewReplicaSetAvailable" ||
-		deployment.ReplicaFailure != "a quota" || deployment.Status.Conditions != nil {
-		t.Errorf("the conditions are %+v", deployment)
+	if want := (DeploymentStatus{Progressing: corev1.ConditionTrue, ProgressingReason: "NewReplicaSetAvailable",
+		ReplicaFailure: "a quota"}); deployment.Status != want {
+		t.Errorf("the status is %+v, want %+v", deployment.Status, want)
 	}
 	if again := Of(deployment); again != any(deployment) { // An informer may transform an object more than once.
 		t.Errorf("trimmed once more it is %+v", again)

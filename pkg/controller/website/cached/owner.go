@@ -1,7 +1,6 @@
 package cached
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -49,12 +48,12 @@ const ByOwner = "owner"
 // IndexByOwner returns the indexer ByOwner.
 func IndexByOwner() cache.Indexers {
 	return cache.Indexers{ByOwner: func(obj any) ([]string, error) {
-		child, err := meta.Accessor(obj)
-		if err != nil {
-			return nil, err
+		child, ok := obj.(metav1.ObjectMetaAccessor)
+		if !ok {
+			return nil, nil
 		}
-		if _, uid, ok := OwnerOf(child); ok {
-			return []string{OwnerKey(child.GetNamespace(), uid)}, nil
+		if owner, uid, ok := OwnerOf(child.GetObjectMeta()); ok {
+			return []string{OwnerKey(owner.Namespace, uid)}, nil
 		}
 		return nil, nil
 	}}

@@ -30,7 +30,7 @@ type Pod struct {
 	// Deployment is the name of the Deployment that controls the pod by a ReplicaSet. Template is the pod template hash
 	// in the name of the ReplicaSet and in the labels. Both are empty for a pod of another workload with the same labels.
 	Deployment, Template string
-	// Labels are those with keptPodLabels.
+	// Labels are those of keptPodLabels.
 	Labels Labels
 	// Ports are the names of the ports of containers, which are targets of Services, separated by commas.
 	Ports         string

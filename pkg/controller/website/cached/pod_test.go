@@ -29,8 +29,11 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 				Controller: ptr.To(true)}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
-		Spec: corev1.PodSpec{NodeName: "node", InitContainers: []corev1.Container{{Name: "git-sync", Ports: []corev1.ContainerPort{{Name: "http"}}}},
-			Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "metrics"}}}}},
+		Spec: corev1.PodSpec{
+			NodeName:       "node",
+			InitContainers: []corev1.Container{{Name: "git-sync", Ports: []corev1.ContainerPort{{Name: "http"}}}},
+			Containers:     []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "metrics"}}}},
+		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
 			Conditions: []corev1.PodCondition{

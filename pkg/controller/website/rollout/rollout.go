@@ -61,9 +61,9 @@ func InProgress(deployment *cached.Deployment) bool {
 		return true
 	}
 	switch {
-	case deployment.ProgressingStatus == corev1.ConditionFalse && deployment.ProgressingReason == reasonOverdue:
+	case status.Progressing == corev1.ConditionFalse && status.ProgressingReason == reasonOverdue:
 		return false
-	case deployment.ProgressingReason == reasonComplete:
+	case status.ProgressingReason == reasonComplete:
 		// A rollout stays complete when pods are lost later. A rollback to an earlier revision begins
 		// with the reason of that revision, and with outdated pods.
 		return status.UpdatedReplicas != status.Replicas

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -50,7 +49,7 @@ func TestOldestHasTheHost(t *testing.T) {
 // once: then requests show that a site is down.
 func TestIsStarting(t *testing.T) {
 	available := func(n int32) *cached.Deployment {
-		return &cached.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: n}}
+		return &cached.Deployment{Status: cached.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: n}}
 	}
 	for name, test := range map[string]struct {
 		deployment *cached.Deployment

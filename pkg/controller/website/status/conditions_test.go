@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -64,7 +63,7 @@ func equalStatus(a, b v1beta1.WebsiteStatus) bool { return apiequality.Semantic.
 func newInput(tweaks ...func(*Input)) *Input {
 	in := &Input{
 		Website: newWebsite(withReplicas(2)),
-		Deployment: &cached.Deployment{Status: appsv1.DeploymentStatus{
+		Deployment: &cached.Deployment{Status: cached.DeploymentStatus{
 			Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		}},
 		Service: cached.OfService(&corev1.Service{
@@ -175,7 +174,7 @@ func fetchesUnknown(status metav1.ConditionStatus, reason string) func(*Input) {
 
 func replicaFailure(message string) func(*Input) {
 	return func(in *Input) {
-		in.Deployment.Status, in.Deployment.ReplicaFailure = appsv1.DeploymentStatus{}, message
+		in.Deployment.Status = cached.DeploymentStatus{ReplicaFailure: message}
 		in.Pods = nil
 	}
 }
@@ -201,7 +200,7 @@ func TestConditions(t *testing.T) {
 			served + "Unknown/NotObserved", "", ""},
 		"offline": {func(in *Input) {
 			in.Website.Spec.Replicas = new(int32)
-			in.Deployment.Status = appsv1.DeploymentStatus{}
+			in.Deployment.Status = cached.DeploymentStatus{}
 			in.Pods = nil
 		},
 			"True/ScaledToZero True/ScaledToZero False/RolloutComplete Unknown/NoReadyPods", "", "offline"},
@@ -214,8 +213,8 @@ func TestConditions(t *testing.T) {
 			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
 		"rollout stuck": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-			in.Deployment.ProgressingStatus = corev1.ConditionFalse
-			in.Deployment.ProgressingReason = "ProgressDeadlineExceeded"
+			in.Deployment.Status.Progressing = corev1.ConditionFalse
+			in.Deployment.Status.ProgressingReason = "ProgressDeadlineExceeded"
 		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded " +
 			"True/CommitPublished", commitA, ""},
 		"rollout paused": {func(in *Input) { in.Deployment.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
@@ -237,7 +236,7 @@ func TestConditions(t *testing.T) {
 		},
 			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished",
 			commitA, "too few"},
-		"no pod yet": {func(in *Input) { in.Deployment.Status = appsv1.DeploymentStatus{}; in.Pods = nil },
+		"no pod yet": {func(in *Input) { in.Deployment.Status = cached.DeploymentStatus{}; in.Pods = nil },
 			"False/RolloutInProgress False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
 
 		"image": {broken(waiting("ImagePullBackOff", "Back-off")),
@@ -518,7 +517,7 @@ func TestLeftBehind(t *testing.T) {
 		"served":       {func(*Input) {}, metav1.ConditionTrue},
 		"being rolled": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 }, metav1.ConditionFalse},
 		"offline": {func(in *Input) {
-			in.Website.Spec.Replicas, in.Deployment.Status, in.Pods = ptr.To[int32](0), appsv1.DeploymentStatus{}, nil
+			in.Website.Spec.Replicas, in.Deployment.Status, in.Pods = ptr.To[int32](0), cached.DeploymentStatus{}, nil
 		}, metav1.ConditionTrue},
 	} {
 		before := Compute(newInput(test.tweak))

@@ -90,7 +90,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 		"pods are rejected": func(in *Input) {
 			in.Problem = nil
 			in.Deployment.Status.AvailableReplicas = 0
-			in.Deployment.ReplicaFailure = "is forbidden " + in.LeftBehind
+			in.Deployment.Status.ReplicaFailure = "is forbidden " + in.LeftBehind
 		},
 		"conditions of other clients": func(in *Input) {
 			in.Website.Status.Conditions = append(in.Website.Status.Conditions, ofOthers(23)...)

@@ -124,8 +124,8 @@ func overdue(in *Input) *finding {
 	if !in.current() {
 		return nil
 	}
-	if in.Deployment.ProgressingStatus != corev1.ConditionFalse ||
-		in.Deployment.ProgressingReason != "ProgressDeadlineExceeded" {
+	if in.Deployment.Status.Progressing != corev1.ConditionFalse ||
+		in.Deployment.Status.ProgressingReason != "ProgressDeadlineExceeded" {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonProgressDeadlineExceeded,
@@ -141,7 +141,7 @@ var forbiddenObject = regexp.MustCompile(`^.*?pods "[^"]*" is forbidden: `)
 
 // podsRefused returns the reason in the conditions of a Deployment why it has no pods.
 func podsRefused(website *v1beta1.Website, deployment *cached.Deployment) *finding {
-	failure := deployment.ReplicaFailure
+	failure := deployment.Status.ReplicaFailure
 	if failure == "" {
 		return nil
 	}

@@ -3,11 +3,11 @@ package status
 import (
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 // step is a change of a Website or its Deployment, and the status after it.
@@ -106,7 +106,7 @@ func TestOnlyARolloutOrALossEndsReady(t *testing.T) {
 					in.Deployment.Generation++
 				}
 				in.Website.Spec.Replicas = &s.replicas
-				in.Deployment.Status = appsv1.DeploymentStatus{Replicas: s.total, UpdatedReplicas: s.updated,
+				in.Deployment.Status = cached.DeploymentStatus{Replicas: s.total, UpdatedReplicas: s.updated,
 					ReadyReplicas: s.available, AvailableReplicas: s.available, ObservedGeneration: in.Deployment.Generation}
 				if s.unobserved {
 					in.Deployment.Status.ObservedGeneration--

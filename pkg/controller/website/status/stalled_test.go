@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -65,9 +65,9 @@ func TestStalledAndReconciling(t *testing.T) {
 		"all well": {func(*Input) {}, ""},
 		"scaled to zero": {func(in *Input) {
 			withReplicas(0)(in.Website)
-			in.Deployment.Status, in.Pods = appsv1.DeploymentStatus{}, nil
+			in.Deployment.Status, in.Pods = cached.DeploymentStatus{}, nil
 		}, ""},
-		"created": {func(in *Input) { in.Deployment.Status, in.Pods = appsv1.DeploymentStatus{}, nil },
+		"created": {func(in *Input) { in.Deployment.Status, in.Pods = cached.DeploymentStatus{}, nil },
 			"Reconciling/RolloutInProgress"},
 		"rolling out": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 },
 			"Reconciling/RolloutInProgress"},
@@ -152,8 +152,8 @@ func TestStalledAndReconciling(t *testing.T) {
 		}, "Reconciling/RolloutInProgress"},
 		"deadline exceeded": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-			in.Deployment.ProgressingStatus = corev1.ConditionFalse
-			in.Deployment.ProgressingReason = "ProgressDeadlineExceeded"
+			in.Deployment.Status.Progressing = corev1.ConditionFalse
+			in.Deployment.Status.ProgressingReason = "ProgressDeadlineExceeded"
 		}, "Stalled/ProgressDeadlineExceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,28 +3,26 @@ package workload
 import (
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
 )
 
 func TestAvailabilityOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		replicas int32
-		status   appsv1.DeploymentStatus
+		status   cached.DeploymentStatus
 		want     Availability
 	}{
-		"no pods": {3, appsv1.DeploymentStatus{}, Availability{}},
-		"all": {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3},
+		"no pods": {3, cached.DeploymentStatus{}, Availability{}},
+		"all": {3, cached.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3},
 			Availability{RolledOut: true, Enough: true}},
-		"all but one": {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2},
+		"all but one": {3, cached.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2},
 			Availability{Enough: true}},
-		"all but two": {3, appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1},
+		"all but two": {3, cached.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1},
 			Availability{}},
-		"the only one is missing": {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}, Availability{}},
-		"pods of another template": {1, appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2},
+		"the only one is missing": {1, cached.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}, Availability{}},
+		"pods of another template": {1, cached.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2},
 			Availability{Enough: true}},
-		"about an older spec": {1, appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1,
+		"about an older spec": {1, cached.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1,
 			ObservedGeneration: -1}, Availability{Enough: true}},
 	} {
 		deployment := &cached.Deployment{Replicas: test.replicas, Status: test.status}
