@@ -89,7 +89,7 @@ func (o *original) write(t *testing.T, name string) *writer {
 	}
 	t.Cleanup(w.stop)
 	writes.Go(func() {
-		ticker := time.NewTicker(20 * time.Millisecond)
+		ticker := time.NewTicker(50 * time.Millisecond)
 		defer ticker.Stop()
 		for i := int64(1); ctx.Err() == nil; i++ {
 			<-ticker.C

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,9 +85,11 @@ func TestRegistration(t *testing.T) {
 	var requests, failures atomic.Int64
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	var load sync.WaitGroup
+	// A hundred requests per second see each rotation, and leave the processors to other tests.
+	pace := rate.NewLimiter(100, 1)
 	for range 4 {
 		load.Go(func() {
-			for loadCtx.Err() == nil {
+			for pace.Wait(loadCtx) == nil {
 				_, err := clients.Websites.WebsiteV1beta1().Websites(namespace).Get(loadCtx, "kubia", metav1.GetOptions{})
 				if err == nil {
 					requests.Add(1)
