@@ -147,6 +147,12 @@ var suites = []suite{
 		},
 	},
 	{
+		// "make test" takes their results from the cache, which has none for a random order.
+		name: "shuffled", about: "unit tests in random order", budget: 15 * time.Minute, long: true,
+		tools: []string{"nginx", "prometheus", "ssh"},
+		steps: []step{{module: ".", packages: []string{"./..."}, flags: []string{"-p=3"}, race: true}},
+	},
+	{
 		name: "pages", about: "a table of requests to pods; browsers during a push each second", budget: 15 * time.Minute,
 		long: true, needs: node,
 		steps: []step{
