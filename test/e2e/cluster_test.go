@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,5 +37,12 @@ func apply(t *testing.T, object any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.KubectlWith(t, framework.Stdin(string(data)), "apply", "-f", "-")
+	// On a machine that runs all tests, etcd may not answer for seconds: 503.
+	framework.WaitFor(t, "the object is applied", func(ctx context.Context) error {
+		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(string(data)), "apply", "-f", "-")
+		if err != nil && !strings.Contains(stderr, "(ServiceUnavailable)") {
+			t.Fatalf("kubectl apply: %v\n%s", err, stderr)
+		}
+		return err
+	})
 }
