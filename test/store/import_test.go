@@ -174,9 +174,8 @@ func TestImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// On a busy disk, etcd may answer some reads with a timeout. A server that logs its wait does so each second.
-		for noise, most := range map[string]int{"createTransport failed": 0, "compact_rev_key": 5} {
-			if n := strings.Count(string(log), noise); n > most {
+		for _, noise := range []string{"createTransport failed", "compact_rev_key"} {
+			if n := strings.Count(string(log), noise); n > 0 {
 				_, first, _ := strings.Cut(string(log), noise)
 				line, _, _ := strings.Cut(first, "\n")
 				t.Errorf("the log has %q %d times, first: %s", noise, n, line)
