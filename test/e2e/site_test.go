@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/cached"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -141,7 +140,7 @@ func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.
 		return nil, err
 	}
 	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || workload.HasEnded(cached.OfPod(&pod))
+		return pod.DeletionTimestamp != nil || cached.HasEnded(pod.Status.Phase)
 	})
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	return pods, nil

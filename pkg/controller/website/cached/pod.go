@@ -60,6 +60,12 @@ func OfPod(pod *corev1.Pod) *Pod {
 	}
 }
 
+// HasEnded reports whether no container of a pod in this phase runs or will run again: the kubelet has evicted it, or
+// its node is gone.
+func HasEnded(phase corev1.PodPhase) bool {
+	return phase == corev1.PodFailed || phase == corev1.PodSucceeded
+}
+
 // deploymentOf returns the Deployment of a pod and the hash of its pod template. The name of a ReplicaSet consists of
 // both, and its pods carry the hash as a label.
 func deploymentOf(pod *corev1.Pod) (deployment, template string) {
@@ -101,10 +107,9 @@ func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 
 // trimContainerStatuses keeps the containers that wait and, of a pod that has ended, those that have ended.
 func trimContainerStatuses(pod *corev1.Pod, containers []corev1.ContainerStatus) []corev1.ContainerStatus {
-	hasEnded := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 	var kept []corev1.ContainerStatus
 	for _, container := range FirstOf(containers) {
-		if container.State.Waiting != nil || hasEnded && container.State.Terminated != nil {
+		if container.State.Waiting != nil || HasEnded(pod.Status.Phase) && container.State.Terminated != nil {
 			kept = append(kept, corev1.ContainerStatus{
 				Name: container.Name, Image: problem.Shorten(container.Image),
 				State: shortened(container.State), LastTerminationState: shortened(container.LastTerminationState),

@@ -24,11 +24,8 @@ func CanAnswer(pod *cached.Pod) bool {
 	return pod.PodIP != "" && pod.Phase == corev1.PodRunning && !pod.IsTerminating
 }
 
-// HasEnded reports whether no container of a pod runs or will run again: the kubelet has evicted it,
-// or its node is gone.
-func HasEnded(pod *cached.Pod) bool {
-	return pod.Phase == corev1.PodFailed || pod.Phase == corev1.PodSucceeded
-}
+// HasEnded reports whether no container of a pod runs or will run again.
+func HasEnded(pod *cached.Pod) bool { return cached.HasEnded(pod.Phase) }
 
 // EndTime returns the time at which a pod ended, its last transition.
 func EndTime(pod *cached.Pod) time.Time {
