@@ -7,6 +7,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // unavailableError is returned instead of an answer of etcd.
@@ -85,14 +86,33 @@ func timeoutOf(op clientv3.Op) time.Duration {
 
 func (k boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	if key == compactRevisionKey {
-		// The compactor logs each failure, and tries again after a second.
-		if err := k.guard.waitOpen(ctx); err != nil {
-			return nil, err
-		}
+		return k.getCompactRevision(ctx, opts)
 	}
+	return k.get(ctx, key, opts)
+}
+
+func (k boundedKV) get(ctx context.Context, key string, opts []clientv3.OpOption) (*clientv3.GetResponse, error) {
 	ctx, end := k.bound(ctx, timeoutOf(clientv3.OpGet(key, opts...)), readOperation)
 	response, err := k.KV.Get(ctx, key, opts...)
 	return response, end(err)
+}
+
+// getCompactRevision waits until the server is open and etcd answers. Both are logged once, whereas the compactor logs
+// each failure, and tries again after a second.
+func (k boundedKV) getCompactRevision(ctx context.Context,
+	opts []clientv3.OpOption) (response *clientv3.GetResponse, err error) {
+	err = wait.PollUntilContextCancel(ctx, closedInterval, true, func(ctx context.Context) (bool, error) {
+		if k.guard.Closed() != nil {
+			return false, nil
+		}
+		var unavailable *unavailableError
+		response, err = k.get(ctx, compactRevisionKey, opts)
+		if errors.As(err, &unavailable) || err != nil && k.guard.Closed() != nil {
+			return false, nil
+		}
+		return true, err
+	})
+	return response, err
 }
 
 func (k boundedKV) Put(ctx context.Context, key, value string,

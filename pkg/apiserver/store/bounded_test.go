@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,33 +10,51 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// answeringKV answers at once.
-type answeringKV struct{ clientv3.KV }
+// hangingKV answers once it does not hang.
+type hangingKV struct {
+	clientv3.KV
+	hangs *atomic.Bool
+}
 
-func (answeringKV) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+func (k hangingKV) Get(ctx context.Context, _ string, _ ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if k.hangs.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return &clientv3.GetResponse{}, nil
 }
 
 // TestCompactorWaits: the compactor of a closed server, such as one that waits for an import, does not fail all the
-// time.
+// time, nor does that of a server whose etcd does not answer.
 func TestCompactorWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(newConfig("http://127.0.0.1:1", &configMaps{}))
 		if err != nil {
 			t.Fatal(err)
 		}
+		var hangs atomic.Bool
+		hangs.Store(true)
 		answers := make(chan error, 1)
 		go func() {
-			_, err := boundedKV{answeringKV{}, g}.Get(t.Context(), compactRevisionKey)
+			_, err := boundedKV{hangingKV{hangs: &hangs}, g}.Get(t.Context(), compactRevisionKey)
 			answers <- err
 		}()
-		select {
-		case err := <-answers:
-			t.Errorf("the closed server has answered: %v", err)
-			return
-		case <-time.After(time.Hour):
+		for _, step := range []struct {
+			state string
+			end   func()
+		}{
+			{"is closed", func() { g.state.Store(nil) }},
+			{"has an etcd that hangs", func() { g.unreachable(t.Context(), &Outage{Message: "etcd does not answer"}) }},
+			{"has an outage", func() { hangs.Store(false); g.reachable(t.Context()) }},
+		} {
+			select {
+			case err := <-answers:
+				t.Errorf("the server that %s has answered: %v", step.state, err)
+				return
+			case <-time.After(time.Hour):
+			}
+			step.end()
 		}
-		g.state.Store(nil)
 		if err := <-answers; err != nil {
 			t.Errorf("the open server answers %v", err)
 		}

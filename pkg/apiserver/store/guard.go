@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 )
@@ -119,15 +118,6 @@ func New(config Config) (*Guard, error) {
 // Closed returns why no request for Websites may be answered, nil if the server is
 // open.
 func (g *Guard) Closed() *Closed { return g.state.Load() }
-
-// waitOpen waits until the server is open.
-func (g *Guard) waitOpen(ctx context.Context) error {
-	isOpen := func(context.Context) (bool, error) { return g.Closed() == nil, nil }
-	if err := wait.PollUntilContextCancel(ctx, closedInterval, true, isOpen); err != nil {
-		return fmt.Errorf("waiting until the server is open: %w", err)
-	}
-	return nil
-}
 
 // Start verifies the store once, so that a server that is right begins open. A
 // store that is not right, or not reachable, is for Run to look after.
