@@ -37,11 +37,17 @@ func apply(t *testing.T, object any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// On a machine that runs all tests, etcd may not answer for seconds: 503.
-	framework.WaitFor(t, "the object is applied", func(ctx context.Context) error {
-		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(string(data)), "apply", "-f", "-")
+	write(t, string(data), "apply", "-f", "-")
+}
+
+// write runs a command of kubectl that may be repeated. On a machine that runs all tests, etcd may not answer for
+// seconds: 503.
+func write(t *testing.T, input string, args ...string) {
+	t.Helper()
+	framework.WaitFor(t, "kubectl "+args[0]+" succeeds", func(ctx context.Context) error {
+		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(input), args...)
 		if err != nil && !strings.Contains(stderr, "(ServiceUnavailable)") {
-			t.Fatalf("kubectl apply: %v\n%s", err, stderr)
+			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr)
 		}
 		return err
 	})

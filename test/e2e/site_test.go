@@ -107,7 +107,7 @@ func (s *site) kubectl(t *testing.T, args ...string) string {
 // patch changes the spec as users do with kubectl.
 func (s *site) patch(t *testing.T, patch string) {
 	t.Helper()
-	s.kubectl(t, "patch", "website", s.name, "--type=merge", "-p", patch)
+	write(t, "", "patch", "website", s.name, "--namespace="+s.namespace, "--type=merge", "-p", patch)
 }
 
 func (s *site) get(t *testing.T) *v1beta1.Website {
@@ -201,7 +201,7 @@ func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string
 				return fmt.Errorf("pod %s is not ready", pod.Name)
 			}
 			if got := adminGet(ctx, pod, adminPort, "/commit"); got.status != http.StatusOK || got.body != commit+"\n" {
-				return fmt.Errorf("pod %s serves %q: %d %w", pod.Name, got.body, got.status, got.err)
+				return fmt.Errorf("/commit of pod %s is %v", pod.Name, got)
 			}
 		}
 		url, err := framework.Cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")

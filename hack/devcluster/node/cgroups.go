@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,6 +19,10 @@ const (
 	removalTimeout  = 30 * time.Second
 	removalInterval = 50 * time.Millisecond
 )
+
+// podsWeight is the weight of all pods in the competition for processors, as a multiple of that of a process outside:
+// cgroups and processes at the root compete one by one, so that a busy machine would leave pods next to nothing.
+const podsWeight = 5
 
 // hierarchy is one mounted tree of cgroups.
 type hierarchy struct {
@@ -82,6 +87,25 @@ func MakeCgroups(name string) error {
 			delegate(h.path)
 			delegate(path)
 		}
+		if err := setWeight(h, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setWeight gives a cgroup podsWeight, unless its hierarchy has no controller of processors.
+func setWeight(h hierarchy, path string) error {
+	file, ofOne := "cpu.weight", 100
+	if h.controllers != nil {
+		file, ofOne = "cpu.shares", 1024
+	}
+	path = filepath.Join(path, file)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte(strconv.Itoa(podsWeight*ofOne)), 0o644); err != nil {
+		return fmt.Errorf("setting the weight of the pods' cgroup: %w", err)
 	}
 	return nil
 }

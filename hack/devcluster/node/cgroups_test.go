@@ -51,3 +51,47 @@ func TestRemoveCgroup(t *testing.T) {
 		t.Error("removing a cgroup in use succeeded")
 	}
 }
+
+// TestSetWeight: pods have a share of the processors beside a machine's other processes.
+func TestSetWeight(t *testing.T) {
+	for name, c := range map[string]struct {
+		controllers []string
+		file, want  string
+	}{
+		"version 1":                {controllers: []string{"rw", "cpu"}, file: "cpu.shares", want: "5120"},
+		"version 1, another one":   {controllers: []string{"rw", "pids"}},
+		"version 2":                {file: "cpu.weight", want: "500"},
+		"version 2, without a cpu": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.file != "" {
+				if err := os.WriteFile(filepath.Join(dir, c.file), []byte("1"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := setWeight(hierarchy{controllers: c.controllers}, dir); err != nil {
+				t.Fatal(err)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, entry := range entries {
+				data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[entry.Name()] = string(data)
+			}
+			want := map[string]string{}
+			if c.file != "" {
+				want[c.file] = c.want
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("the cgroup has %v, want %v", got, want)
+			}
+		})
+	}
+}
