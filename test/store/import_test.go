@@ -185,7 +185,7 @@ func TestImport(t *testing.T) {
 		for _, reason := range []string{"StoreEmpty", "UnknownOwners"} {
 			n := strings.Count(string(log), fmt.Sprintf(`with 503" reason=%q`, reason))
 			if n > 1 || n == 0 && reason == "StoreEmpty" {
-				t.Errorf("the log says %d times that the server is closed because of %s", n, reason)
+				t.Errorf("the log says %d times that the server is closed because of %s:\n%s", n, reason, closings(log))
 			}
 		}
 	})
@@ -285,6 +285,17 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s was %s and is %s", name, was, got)
 		}
 	}
+}
+
+// closings returns the lines of a log about the store being closed or open.
+func closings(log []byte) string {
+	var lines strings.Builder
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "the server is open") || strings.Contains(line, "The server is closed") {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
 }
 
 // restart kills kube-controller-manager, and waits until its successor collects garbage.

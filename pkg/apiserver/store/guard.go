@@ -244,7 +244,8 @@ func (g *Guard) setVerdict(ctx context.Context, closed *Closed, endpoints ...str
 		g.opening.Store(newOpening())
 	}
 	previous := g.state.Swap(closed)
-	if same(previous, closed) {
+	// The message may change all the time, with the number of objects that have an unknown owner.
+	if reasonOf(previous) == reasonOf(closed) {
 		return
 	}
 	if closed != nil {
@@ -272,9 +273,10 @@ func (g *Guard) forget() {
 	clear(g.verdicts)
 }
 
-func same(a, b *Closed) bool {
-	if a == nil || b == nil {
-		return a == b
+// reasonOf returns the reason of a closed server, empty for an open one.
+func reasonOf(c *Closed) string {
+	if c == nil {
+		return ""
 	}
-	return *a == *b
+	return c.Reason
 }

@@ -237,6 +237,23 @@ func TestHostThatDoesNotAnswer(t *testing.T) {
 	<-done
 }
 
+// TestOneReport: the objects without an owner change while the server is closed. That is neither logged nor an event.
+func TestOneReport(t *testing.T) {
+	observed, owned := &changes{}, []OwnedObject{{Resource: "services", Namespace: "a", Name: "one", UID: "uid-a"}}
+	g := newGuard(t, newConfig(newEtcd(t), &configMaps{}, withChanges(observed), func(c *Config) {
+		c.Owned = func(context.Context) ([]OwnedObject, error) { return owned, nil }
+	}))
+	g.Start(t.Context())
+	owned = append(owned, owned[0])
+	g.Start(t.Context())
+	if closed := g.Closed(); reasonOf(closed) != ReasonEmpty || !strings.Contains(closed.Message, "2 objects") {
+		t.Errorf("the server is closed as %+v, want %s because of 2 objects", closed, ReasonEmpty)
+	}
+	if got := observed.all(); !slices.Equal(got, []string{ReasonEmpty}) {
+		t.Errorf("transitions = %v", got)
+	}
+}
+
 // TestAdoption starts servers on stores that no record names.
 func TestAdoption(t *testing.T) {
 	ofA := OwnedObject{"deployments", "default", "a", "a", "uid-a", true}

@@ -8,13 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-func reasonOf(closed *Closed) string {
-	if closed == nil {
-		return ""
-	}
-	return closed.Reason
-}
-
 func TestCompare(t *testing.T) {
 	at := time.Now()
 	host := HostRecord{Identity: "ours", Nonces: []string{"next", "last"}, RecordedAt: at}
