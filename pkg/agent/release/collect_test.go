@@ -42,6 +42,40 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// TestCollectKeepsThePin: the release of a pinned commit stays, as does the current one, also over the budget.
+func TestCollectKeepsThePin(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Keep = 4
+	var commits []string
+	for _, content := range []string{"one", "two", "three", "four"} {
+		commits = append(commits, s.publish(t, r, map[string]string{"index.html": content}))
+	}
+	for _, step := range []struct {
+		name   string
+		keep   int
+		budget int64
+		pinned string
+		want   []string
+	}{
+		{"one more", 3, 0, commits[0], []string{commits[3], commits[0], commits[2]}},
+		{"fewer than needed", 1, 0, commits[0], []string{commits[3], commits[0]}},
+		{"over the budget", 3, 1, commits[0], []string{commits[3], commits[0]}},
+		{"without a pin", 1, 0, "", []string{commits[3]}},
+	} {
+		s.Keep, s.Budget = step.keep, step.budget
+		if err := s.Collect(step.pinned); err != nil {
+			t.Fatal(err)
+		}
+		releases, err := s.List()
+		slices.Sort(releases)
+		slices.Sort(step.want)
+		if err != nil || !slices.Equal(releases, step.want) {
+			t.Errorf("%s: there are releases %q, %v, want %q", step.name, releases, err, step.want)
+		}
+	}
+}
+
 // TestCollectAfterTheClockWentBack: the release that was just replaced is the last to go.
 func TestCollectAfterTheClockWentBack(t *testing.T) {
 	r := newRepository(t)

@@ -90,6 +90,14 @@ func TestValidate(t *testing.T) {
 		"a proxy with an option": {[]string{"--trusted-proxies=10.0.0.0/8;"}, "--trusted-proxies"},
 		"an empty proxy":         {[]string{"--trusted-proxies=10.0.0.1,"}, "--trusted-proxies"},
 
+		"proxies of git": {[]string{"--git-https-proxy=http://proxy.example.com:3128", "--git-http-proxy=https://proxy",
+			"--git-no-proxy=10.0.0.0/8,.internal"}, ""},
+		"a proxy of git without its scheme": {[]string{"--git-https-proxy=proxy.example.com:3128"}, "--git-https-proxy"},
+		"a proxy of git with a password":    {[]string{"--git-http-proxy=http://user:secret@proxy"}, "credentials"},
+		"hosts apart by spaces":             {[]string{"--git-no-proxy=10.0.0.0/8 .internal"}, "--git-no-proxy"},
+		"pull secrets":                      {[]string{"--image-pull-secrets=registry,mirror"}, ""},
+		"an invalid pull secret":            {[]string{"--image-pull-secrets=registry,Mirror!"}, `"Mirror!"`},
+
 		"a domain of previews": {[]string{"--preview-domain=previews.example.com"}, ""},
 
 		"an invalid domain":         {[]string{"--preview-domain=*.example.com"}, "--preview-domain"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -206,6 +208,8 @@ var hostCases = map[string]specCase{
 	"class of load balancers": {tweak: balancer("example.com/internal")},
 	"class without balancer": {tweak: func(w *website.Website) { w.Spec.Service.LoadBalancerClass = "internal" },
 		want: []string{"spec.service.loadBalancerClass: Forbidden: may only be set when the type is LoadBalancer"}},
+	"class of a balancer that is no name": {tweak: balancer("a b"),
+		want: []string{`spec.service.loadBalancerClass: Invalid value: "a b": ` + utilvalidation.IsQualifiedName("a b")[0]}},
 	"annotations of the Service": {tweak: serviceAnnotations(map[string]string{"example.com/internal": "true"})},
 	"annotations too large": {tweak: serviceAnnotations(map[string]string{"a": strings.Repeat("a", 4<<10)}),
 		want: []string{"spec.service.annotations: Too long: may not be more than 4096 bytes as JSON: the size is 4104"}},

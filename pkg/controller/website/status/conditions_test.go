@@ -247,6 +247,13 @@ func TestConditions(t *testing.T) {
 			each("ContainerConfigError") + "Unknown/NoReadyPods", "", `secret "x" not found`},
 		"crashing": {broken(waiting("CrashLoopBackOff", "")),
 			each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
+		"crashing, as it exits": {broken(func(p *Pod) {
+			waiting("CrashLoopBackOff", "")(p)
+			p.Containers[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+		}), each("ContainerFailing") + "Unknown/NoReadyPods", "", "last with exit code 137 (OOMKilled)"},
+		"creating": {broken(waiting("ContainerCreating", "")),
+			"False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "",
+			""},
 		"unschedulable": {broken(func(p *Pod) {
 			p.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 				Reason: "Unschedulable", Message: "0/3 nodes are available"}}
