@@ -163,6 +163,14 @@ func TestEditsOfPreviews(t *testing.T) {
 	if got := f.website("kubia-next").Spec.Source.Path; got != "public" {
 		t.Errorf("after a change of the Website the path of the preview is %q", got)
 	}
+	// The status has the branch that the spec does not have any more, also while no pod reports branches.
+	preview = f.website("kubia-next").DeepCopy()
+	preview.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "other"}
+	f.store(preview)
+	f.preview(nil)
+	if got := f.website("kubia-next").Spec.Source.Git.Ref; got == nil || got.Branch != "next" {
+		t.Errorf("after an edit of its branch the preview is of %v, want next", got)
+	}
 }
 
 // TestOthersAreNoPreviews: Websites without the label of a preview are left alone, even with managed

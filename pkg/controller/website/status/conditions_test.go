@@ -249,8 +249,13 @@ func TestConditions(t *testing.T) {
 			each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
 		"crashing, as it exits": {broken(func(p *Pod) {
 			waiting("CrashLoopBackOff", "")(p)
-			p.Containers[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+			p.Containers[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137,
+				Reason: "OOMKilled"}
 		}), each("ContainerFailing") + "Unknown/NoReadyPods", "", "last with exit code 137 (OOMKilled)"},
+		"crashing, as a fetch fails": {broken(func(p *Pod) {
+			waiting("CrashLoopBackOff", "")(p)
+			p.Observed, p.Reachable, p.Failure = true, true, git.ReasonAuthentication
+		}), each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.git.secretRef"},
 		"creating": {broken(waiting("ContainerCreating", "")),
 			"False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "",
 			""},

@@ -52,11 +52,12 @@ func TestSyncWaitsOutliveWatches(t *testing.T) {
 		last  runtime.Object
 		want  int
 	}{
-		"completed after a watch has ended":     {after: 1, want: http.StatusOK},
-		"completed after a watch has expired":   {after: 2, want: http.StatusOK},
-		"completed after a watch was refused":   {after: 3, want: http.StatusOK},
-		"completed during a watch":              {after: 4, want: http.StatusOK},
-		"a watch fails for a reason that stays": {last: &apierrors.NewBadRequest("no").ErrStatus, want: http.StatusBadRequest},
+		"completed after a watch has ended":   {after: 1, want: http.StatusOK},
+		"completed after a watch has expired": {after: 2, want: http.StatusOK},
+		"completed after a watch was refused": {after: 3, want: http.StatusOK},
+		"completed during a watch":            {after: 4, want: http.StatusOK},
+		"a watch fails for a reason that stays": {last: &apierrors.NewBadRequest("no").ErrStatus,
+			want: http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storage := newCachedStorage(t, genericregistry.StorageWithCacher())
