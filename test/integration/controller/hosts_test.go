@@ -195,6 +195,7 @@ func reprobe(t *testing.T, w *v1beta1.Website) {
 // route is written.
 func checkQuiet(t *testing.T, w *v1beta1.Website) {
 	t.Helper()
+	// The status is written by the Gateway's controller, at any time.
 	versions := func() []string {
 		routes, err := framework.GatewayAPI(t).GatewayV1().HTTPRoutes(w.Namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -206,10 +207,10 @@ func checkQuiet(t *testing.T, w *v1beta1.Website) {
 		}
 		var versions []string
 		for _, route := range routes.Items {
-			versions = append(versions, route.Name+" "+route.ResourceVersion)
+			versions = append(versions, fmt.Sprint(route.Name, " ", route.UID, " ", route.Generation))
 		}
 		for _, set := range sets.Items {
-			versions = append(versions, set.Name+" "+set.ResourceVersion)
+			versions = append(versions, fmt.Sprint(set.Name, " ", set.UID, " ", set.Generation))
 		}
 		return versions
 	}
