@@ -3,10 +3,12 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -44,11 +46,19 @@ func apply(t *testing.T, object any) {
 // seconds: 503.
 func write(t *testing.T, input string, args ...string) {
 	t.Helper()
-	framework.WaitFor(t, "kubectl "+args[0]+" succeeds", func(ctx context.Context) error {
-		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(input), args...)
-		if err != nil && !strings.Contains(stderr, "(ServiceUnavailable)") {
+	repeatAt(t, metav1.StatusReasonServiceUnavailable, input, args...)
+}
+
+// repeatAt runs a command of kubectl until it does not fail for a reason, and returns its output.
+func repeatAt(t *testing.T, reason metav1.StatusReason, input string, args ...string) (output string) {
+	t.Helper()
+	framework.WaitFor(t, "kubectl "+args[0]+" succeeds", func(ctx context.Context) (err error) {
+		var stderr string
+		output, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(input), args...)
+		if err != nil && !strings.Contains(stderr, fmt.Sprintf("(%s)", reason)) {
 			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr)
 		}
 		return err
 	})
+	return output
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,16 +101,8 @@ func keepsPasswords(t *testing.T, s *site, passwords ...string) {
 		{"get", "websites,deployments,replicasets,pods,configmaps,events", "--output=yaml"},
 		{"logs", "--selector=app=website-nginx", "--all-containers", "--tail=-1"},
 	} {
-		var said string
-		framework.WaitFor(t, "kubectl "+what[0]+" succeeds", func(ctx context.Context) (err error) {
-			var stderr string
-			said, stderr, err = framework.Cluster.Kubectl(ctx, append(what, "--namespace="+s.namespace)...)
-			// A pod of the former spec may go between the list and its log.
-			if err != nil && !strings.Contains(stderr, "(NotFound)") {
-				t.Fatalf("kubectl %s: %v\n%s", strings.Join(what, " "), err, stderr)
-			}
-			return err
-		})
+		// A pod of the former spec may go between the list and its log.
+		said := repeatAt(t, metav1.StatusReasonNotFound, "", append(what, "--namespace="+s.namespace)...)
 		if slices.ContainsFunc(passwords, func(password string) bool { return strings.Contains(said, password) }) {
 			t.Errorf("kubectl %v shows a password", what)
 		}
