@@ -33,7 +33,7 @@ const (
 	attackers = 16
 	// maxMemory bounds the resident memory of website-apiserver, in bytes.
 	maxMemory = 512 << 20
-	// maxMemory bounds the resident memory of website-apiserver, in bytes.
+	// maxLatency bounds the 99th percentile of the writes of others.
 	maxLatency = 2 * time.Second
 	// maxStart bounds the time from the start of the process until it is ready.
 	maxStart = 5 * time.Second
