@@ -115,8 +115,8 @@ var suites = []suite{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
 		tools: []string{"nginx", "prometheus", "ssh"},
 		steps: []step{
-			// Some packages wait for timers most of the time: three at once use both processors.
-			{module: ".", packages: []string{"./..."}, flags: []string{"-p=3"}, race: true, cached: true},
+			// Some tests wait most of the time: more than two at once use both processors.
+			{module: ".", packages: []string{"./..."}, flags: []string{"-p=4", "-parallel=6"}, race: true, cached: true},
 			{module: "hack/images", packages: []string{"./..."}},
 			{module: "hack/scaffold-controller", packages: []string{"./..."}, cached: true},
 			{
@@ -150,7 +150,7 @@ var suites = []suite{
 		// "make test" takes their results from the cache, which has none for a random order.
 		name: "shuffled", about: "unit tests in random order", budget: 15 * time.Minute, long: true,
 		tools: []string{"nginx", "prometheus", "ssh"},
-		steps: []step{{module: ".", packages: []string{"./..."}, flags: []string{"-p=3"}, race: true}},
+		steps: []step{{module: ".", packages: []string{"./..."}, flags: []string{"-p=4", "-parallel=6"}, race: true}},
 	},
 	{
 		name: "pages", about: "a table of requests to pods; browsers during a push each second", budget: 15 * time.Minute,
