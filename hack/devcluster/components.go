@@ -86,7 +86,6 @@ func (p *plan) etcdMember(m etcdMember) spec {
 		name: m.name, path: p.programs[etcd],
 		ports: []portUse{{m.name, m.port}, {m.name + "-peer", m.peerPort}},
 		args:  args,
-		env:   p.kubernetesEnv(),
 		ready: func(ctx context.Context) error { return p.check.etcd(ctx, url+"/readyz") },
 	}
 }
@@ -122,17 +121,8 @@ func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 			// server on this machine.
 			"--enable-aggregator-routing=" + strconv.FormatBool(p.options.Node == NodeReal),
 		}, slices.Concat(p.nodeArgs(), p.auditArgs(name), extra)...),
-		env:   p.kubernetesEnv(),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
-}
-
-// kubernetesEnv are further variables of the control plane.
-func (p *plan) kubernetesEnv() []string {
-	if p.options.KubernetesGOGC == 0 {
-		return nil
-	}
-	return []string{"GOGC=" + strconv.Itoa(p.options.KubernetesGOGC)}
 }
 
 // nodeArgs returns the flags of kube-apiserver that depend on the kind of node.
@@ -199,7 +189,6 @@ func (p *plan) kubeControllerManager() spec {
 			// The default of 15 seconds is for thousands of autoscalers.
 			"--horizontal-pod-autoscaler-sync-period=1s",
 		),
-		env:   p.kubernetesEnv(),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/healthz") },
 	}
 }

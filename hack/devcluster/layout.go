@@ -104,8 +104,6 @@ type settings struct {
 	ExternalEtcd bool `json:"externalEtcd,omitempty"`
 	// Gateway is Options.Gateway.
 	Gateway bool `json:"gateway,omitempty"`
-	// KubernetesGOGC is Options.KubernetesGOGC.
-	KubernetesGOGC int `json:"kubernetesGOGC,omitempty"`
 	// Programs are the paths of the programs that are not part of the product.
 	Programs programs `json:"programs,omitempty"`
 	// Node are the addresses of the real node; zero without one.

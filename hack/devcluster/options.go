@@ -102,10 +102,6 @@ type Options struct {
 	// website-apiserver. Otherwise the store of kube-apiserver may not survive a power failure.
 	SyncedEtcd bool
 
-	// KubernetesGOGC is GOGC of the control plane. A higher one takes more memory, and less CPU time for garbage
-	// collection. Default: Go's.
-	KubernetesGOGC int
-
 	// WithoutController leaves out website-controller. Cluster.StartController can
 	// start one later.
 	WithoutController bool

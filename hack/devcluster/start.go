@@ -116,7 +116,9 @@ func (p *Process) enter() error {
 // HTTPS_PROXY would affect components.
 func componentEnv(l layout) []string {
 	env := []string{"HOME=" + l.home()}
-	for _, name := range []string{"PATH", "TMPDIR", "TZ", "LANG", "GODEBUG", "GOCOVERDIR", "GORACE", "GOTRACEBACK"} {
+	for _, name := range []string{
+		"PATH", "TMPDIR", "TZ", "LANG", "GODEBUG", "GOGC", "GOCOVERDIR", "GORACE", "GOTRACEBACK",
+	} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

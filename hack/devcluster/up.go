@@ -115,7 +115,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err := s.chooseStore(l, options.Node, options.ExternalEtcd); err != nil {
 		return err
 	}
-	s.Gateway, s.KubernetesGOGC = options.Gateway, options.KubernetesGOGC
+	s.Gateway = options.Gateway
 	c.progress.printf("using %s", tools.goVersion)
 	programs, err := buildKubernetes(ctx, tools, options, c.progress)
 	if err != nil {
@@ -185,7 +185,6 @@ func Join(dir string) (*Cluster, error) {
 	}
 	options, _, err := Options{
 		Dir: dir, Detached: true, Node: s.Mode, Gateway: s.Gateway, ExternalEtcd: s.ExternalEtcd,
-		KubernetesGOGC: s.KubernetesGOGC,
 	}.complete()
 	if err != nil {
 		return nil, err

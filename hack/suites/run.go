@@ -115,9 +115,7 @@ func (r *runner) commandStep(ctx context.Context, command []string, log io.Write
 func (r *runner) goTest(ctx context.Context, st step, args []string, log io.Writer, show *progress) results {
 	events, stderr := newCollector(log, show), &strings.Builder{}
 	cmd := r.command(ctx, st.module, "go", r.arguments(st, args)...)
-	// Compilers, linkers and tests collect garbage less often, which takes more memory, and less
-	// CPU time.
-	cmd.Env = append(append(cmd.Env, "GOGC=400"), r.environment(st)...)
+	cmd.Env = append(cmd.Env, r.environment(st)...)
 	cmd.Stdout, cmd.Stderr = events, io.MultiWriter(stderr, log)
 	err := cmd.Run()
 	found := events.close()
@@ -137,7 +135,8 @@ func (r *runner) goTest(ctx context.Context, st step, args []string, log io.Writ
 // the whole group: go test waits for the tests then, which it does not at SIGTERM.
 func (r *runner) command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = filepath.Join(r.root, dir), os.Environ()
+	// Compilers, linkers, tests and their clusters collect garbage less often, which takes more memory, and less CPU time.
+	cmd.Dir, cmd.Env = filepath.Join(r.root, dir), append(os.Environ(), "GOGC=400")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	return cmd

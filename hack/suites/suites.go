@@ -95,7 +95,7 @@ var suites = []suite{
 	},
 	{
 		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 10 * time.Minute,
-		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
+		cluster: []string{"--node=simulated", "--external-etcd"},
 		steps: []step{
 			// Those that wait most of the time come first: fewer suites run beside the end of this one.
 			{module: "test/clients/wait", packages: []string{"."}, flags: []string{"-timeout=20m"}},

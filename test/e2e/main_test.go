@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	framework.Main(m, framework.Options{
 		Name:    "e2e",
-		MakeUp:  []string{"GATEWAY=1", fmt.Sprintf("UP_FLAGS=--free-ports --node-disk=%dGi --kubernetes-gogc=400", nodeDisk)},
+		MakeUp:  []string{"GATEWAY=1", fmt.Sprintf("UP_FLAGS=--free-ports --node-disk=%dGi", nodeDisk)},
 		Started: func() error { return hostBefore.cluster(framework.Cluster.Dir()) },
 		// All resources of the tests' pods must be gone.
 		Stopped: func() error {

@@ -22,8 +22,6 @@ const (
 	// not in the cache yet.
 	startTimeout = 30 * time.Minute
 	stopTimeout  = 10 * time.Minute
-	// kubernetesGOGC trades memory for shorter tests.
-	kubernetesGOGC = 400
 )
 
 var (
@@ -212,7 +210,7 @@ func fromCheckout(path string) string {
 func start(options devcluster.Options) (*devcluster.Cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	options.Progress, options.KubernetesGOGC = os.Stderr, kubernetesGOGC
+	options.Progress = os.Stderr
 	return devcluster.Up(ctx, options)
 }
 

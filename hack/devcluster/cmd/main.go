@@ -63,7 +63,6 @@ func upCommand() *cobra.Command {
 		"Take any free ports instead of those from --base-port on. An existing cluster keeps its ports")
 	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such "+
 		"as v1.34.4 (default: the version in hack/kubernetes). Only with --node=simulated")
-	flags.IntVar(&options.KubernetesGOGC, "kubernetes-gogc", 0, "GOGC of the programs of Kubernetes (default: Go's)")
 	disk := flags.String("node-disk", "",
 		"How much of the disk the pods of a real node may request, such as 32Gi (default: all of it)")
 	flags.BoolVar(&options.Gateway, "gateway", false,
