@@ -72,7 +72,7 @@ func TestTooLarge(t *testing.T) {
 	const limit = 12 << 20
 	r := newRemote(t)
 	zero := r.push("zero", files{"random.bin": random(1 << 20)})
-	p := startPod(t, r, fmt.Sprintf("--disk-budget=%d", limit*9/10))
+	p := startPod(t, r, fmt.Sprintf("--disk-budget=%d", limit*9/10), "--timeout=120s")
 	p.shows("zero")
 	one := r.push("one", files{"random.bin": random(1 << 20)})
 	p.shows("one")
