@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -126,13 +127,27 @@ func (p *pod) kill() {
 	}
 }
 
-// page returns the page for visitors, through the link that nginx resolves.
+// page returns the page for visitors. nginx resolves the link to the current release for each file. Here it is read
+// once, as both files must be of one release, and again if that release was replaced and removed in the meantime.
 func (p *pod) page() (string, error) {
-	var content [2]string
-	link, err := os.Readlink(p.path("volume/site/current"))
-	if err != nil {
-		return "", err
+	for {
+		link, err := os.Readlink(p.path(currentLink))
+		if err != nil {
+			return "", err
+		}
+		content, err := p.pageOf(link)
+		if now, _ := os.Readlink(p.path(currentLink)); !errors.Is(err, fs.ErrNotExist) || now == link {
+			return content, err
+		}
 	}
+}
+
+// currentLink is the link to the current release.
+const currentLink = "volume/site/current"
+
+// pageOf returns the page of the release that a link leads to.
+func (p *pod) pageOf(link string) (string, error) {
+	var content [2]string
 	for i, name := range []string{"index.html", "large.txt"} {
 		data, err := os.ReadFile(filepath.Join(p.path("volume/site"), link, p.published, name))
 		if err != nil {
