@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -35,10 +36,11 @@ func podSyncFailed(ctx context.Context, pod corev1.Pod) error {
 	if count == nil {
 		return fmt.Errorf("the agent counts no failures in %q", a.body)
 	}
-	if n, err := strconv.ParseFloat(count[1], 64); err != nil || n == 0 {
-		return fmt.Errorf("%s fetches have failed (%w)", count[1], err)
+	n, err := strconv.ParseFloat(count[1], 64)
+	if err == nil && n == 0 {
+		err = errors.New("no fetch has failed")
 	}
-	return nil
+	return err
 }
 
 // containers returns the statuses of all containers of a pod, including sidecars.
