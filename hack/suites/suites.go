@@ -49,6 +49,9 @@ type step struct {
 // node is a real node of the development cluster. Two at once starve the pods.
 const node = "node"
 
+// unitFlags run more than two tests at once: some wait most of the time, and both processors are used.
+var unitFlags = []string{"-p=4", "-parallel=6"}
+
 // suites are in the order in which they start. Those on a real node run one after the other and take longest, so e2e
 // comes first. It starts beside the suites that wait most of the time, robustness and outage. Those that need the
 // processors come last, short ones at the end, so that both are busy until the end.
@@ -115,8 +118,7 @@ var suites = []suite{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
 		tools: []string{"nginx", "prometheus", "ssh"},
 		steps: []step{
-			// Some tests wait most of the time: more than two at once use both processors.
-			{module: ".", packages: []string{"./..."}, flags: []string{"-p=4", "-parallel=6"}, race: true, cached: true},
+			{module: ".", packages: []string{"./..."}, flags: unitFlags, race: true, cached: true},
 			{module: "hack/images", packages: []string{"./..."}},
 			{module: "hack/scaffold-controller", packages: []string{"./..."}, cached: true},
 			{
@@ -150,7 +152,7 @@ var suites = []suite{
 		// "make test" takes their results from the cache, which has none for a random order.
 		name: "shuffled", about: "unit tests in random order", budget: 15 * time.Minute, long: true,
 		tools: []string{"nginx", "prometheus", "ssh"},
-		steps: []step{{module: ".", packages: []string{"./..."}, flags: []string{"-p=4", "-parallel=6"}, race: true}},
+		steps: []step{{module: ".", packages: []string{"./..."}, flags: unitFlags, race: true}},
 	},
 	{
 		name: "pages", about: "a table of requests to pods; browsers during a push each second", budget: 15 * time.Minute,

@@ -242,12 +242,15 @@ func TestConsistentReadsComeFromTheCache(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
 	const labels = `group="mycontroller.nevermosby.io",`
-	read := func(series ...string) (sum float64) {
+	metrics := func() string {
 		t.Helper()
 		code, body, err := framework.SecureGet(t.Context(), t, framework.Cluster.WebsiteAPIServerURL()+"/metrics", true)
 		if err != nil || code != http.StatusOK {
 			t.Fatalf("GET /metrics = %d (%v)", code, err)
 		}
+		return body
+	}
+	sum := func(body string, series ...string) (sum float64) {
 		for _, series := range series {
 			// The series is missing while its count is zero.
 			if value, err := framework.MetricValue(body, series); err == nil {
@@ -263,12 +266,12 @@ func TestConsistentReadsComeFromTheCache(t *testing.T) {
 		return `apiserver_storage_consistency_checks_total{` + labels + `resource="websites",status="` + status + `"}`
 	}
 	fromEtcd := func() float64 {
-		return read(etcdRequests("list"), etcdRequests("listStream")) - read(checks("success"), checks("failure"))
+		body := metrics()
+		return sum(body, etcdRequests("list"), etcdRequests("listStream")) - sum(body, checks("success"), checks("failure"))
 	}
 	fromCache := func() float64 {
-		return read(
-			`apiserver_watch_cache_consistent_read_total{fallback="false",` + labels + `resource="websites",success="true"}`,
-		)
+		return sum(metrics(),
+			`apiserver_watch_cache_consistent_read_total{fallback="false",`+labels+`resource="websites",success="true"}`)
 	}
 
 	etcdBefore, cacheBefore := fromEtcd(), fromCache()

@@ -20,11 +20,12 @@ import (
 
 var floodWebsites = flag.Int("flood-websites", 100, "how many Websites are created at once")
 
-// maxReadyShare bounds the median delay between an available Deployment and its Ready Website, as a
-// share of the time until all Websites are Ready. A share does not depend on the speed of the machine,
-// and the median does not change when the machine stalls for a moment; "make bench-controller"
-// measures the time. When new Websites starve the others it is four tenths, otherwise two hundredths.
-const maxReadyShare = 0.1
+// These bound the delay between an available Deployment and its Ready Website, its median and its 99th
+// percentile, as shares of the time until all Websites are Ready. A share does not depend on the speed
+// of the machine; "make bench-controller" measures the time. When new Websites starve the others they
+// are four and eight tenths. Otherwise the median is two hundredths, and the 99th percentile a tenth
+// when the machine stalls for a moment.
+const maxMedianShare, maxTailShare = 0.05, 0.4
 
 // arrivals records the time at which each name was first observed in a state.
 type arrivals struct {
@@ -132,7 +133,10 @@ func TestReadyDuringAFlood(t *testing.T) {
 	t.Logf("%d Websites were created in %v and Ready after %v; from available to Ready p50 %v, p99 %v, longest %v",
 		len(delays), created.Round(time.Millisecond), all.Round(time.Millisecond), percentile(50), percentile(99),
 		percentile(100))
-	if got, most := percentile(50), time.Duration(float64(all)*maxReadyShare); got > most {
-		t.Errorf("from available to Ready p50 is %v, want at most %v: Websites that are created starve the others", got, most)
+	for p, share := range map[int]float64{50: maxMedianShare, 99: maxTailShare} {
+		if got, most := percentile(p), time.Duration(float64(all)*share); got > most {
+			t.Errorf("from available to Ready p%d is %v, want at most %v: Websites that are created starve the others",
+				p, got, most)
+		}
 	}
 }
