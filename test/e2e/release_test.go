@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -47,7 +48,8 @@ func releaseContent(name, marker string) string {
 	}
 	var b strings.Builder
 	for i := range lines {
-		fmt.Fprintf(&b, "%s[%s] line %d of %s%s\n", begin, marker, i, name, end)
+		// It is called for each response of the traffic, where Fprintf took a tenth of the CPU of the tests.
+		b.WriteString(begin + "[" + marker + "] line " + strconv.Itoa(i) + " of " + name + end + "\n")
 	}
 	return b.String()
 }

@@ -148,6 +148,10 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 	}
 	there := func(ctx context.Context, i int) error {
 		s, w := points[i].scenario, worlds[i]
+		// The comparison of all objects costs more, and most namespaces are not settled yet.
+		if err := s.until(ctx, w); err != nil {
+			return err
+		}
 		wanted, err := references[s.name]()
 		if err != nil {
 			return err
@@ -159,7 +163,7 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 		if difference := have.diff(wanted); difference != "" {
 			return errors.New(difference)
 		}
-		return s.until(ctx, w)
+		return nil
 	}
 	crashed := func(i int) bool {
 		return points[i].fault != nil && points[i].fault.crash && disturbed.struck(worlds[i])

@@ -164,9 +164,8 @@ func normalized(namespace string, objects []unstructured.Unstructured) (state, e
 
 // normalizer replaces values that are unique to a run.
 type normalizer struct {
-	unique *strings.Replacer
-	// nodePorts match whole numbers only, as one number may be a prefix of another.
-	nodePorts map[string]*regexp.Regexp
+	unique    *strings.Replacer
+	nodePorts map[string]string
 	uids      sets.Set[types.UID]
 	// replicaSets counts ReplicaSets by owner and pods.
 	replicaSets map[string]int
@@ -174,7 +173,7 @@ type normalizer struct {
 
 func newNormalizer(namespace string, objects []unstructured.Unstructured) *normalizer {
 	pairs, uids := []string{namespace, "<namespace>"}, sets.New[types.UID]()
-	nodePorts := map[string]*regexp.Regexp{}
+	nodePorts := map[string]string{}
 	for _, object := range objects {
 		uids.Insert(object.GetUID())
 		pairs = append(pairs, string(object.GetUID()), fmt.Sprintf("<uid of %s %s>", object.GetKind(), object.GetName()))
@@ -184,7 +183,7 @@ func newNormalizer(namespace string, objects []unstructured.Unstructured) *norma
 		ports, _, _ := unstructured.NestedSlice(object.Object, "spec", "ports")
 		for _, port := range ports {
 			if port, ok := port.(map[string]any); ok && port["nodePort"] != nil {
-				nodePorts[object.GetName()] = regexp.MustCompile(fmt.Sprintf(`\b%v\b`, port["nodePort"]))
+				nodePorts[object.GetName()] = fmt.Sprint(port["nodePort"])
 			}
 		}
 		if ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP"); ip != "" {
@@ -244,7 +243,12 @@ func (n *normalizer) entry(object unstructured.Unstructured) (name, content stri
 	}
 	content = n.unique.Replace(string(data))
 	for service, port := range n.nodePorts {
-		content = port.ReplaceAllString(content, fmt.Sprintf(`"<nodePort of %s>"`, service))
+		if !strings.Contains(content, port) {
+			continue // Most objects have no port, and the search for whole numbers takes long.
+		}
+		// One number may be a prefix of another.
+		whole := regexp.MustCompile(`\b` + port + `\b`)
+		content = whole.ReplaceAllString(content, fmt.Sprintf(`"<nodePort of %s>"`, service))
 	}
 	return name, content, nil
 }
