@@ -35,6 +35,9 @@ KUBERNETES_VERSIONS ?= v1.34.4 v1.35.4 v1.36.3
 COVERAGE ?=
 # More flags of make test and make test-long, see --help of bin/suites.
 TEST_FLAGS ?=
+# Tests use all processors. As a batch, a process that wakes up does not preempt another: tests that exchange many
+# messages take up to a fifth less CPU time. Empty: the machine has no chrt, or forbids it.
+BATCH = $(shell chrt --batch 0 true 2>/dev/null && echo chrt --batch 0)
 # How long make test-robustness injects each fault.
 FAULT_TIME ?= 10m
 # Not empty: make bench measures less, and compares ratios with test/bench/ranges.json; make
@@ -126,11 +129,11 @@ verify: tools ## Run all checks that need no cluster
 
 test: tools ## Run all tests but the long ones
 	@$(GO_BUILD) bin/suites . ./hack/suites
-	@exec bin/suites $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
+	@exec $(BATCH) bin/suites $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
 
 test-long: tools ## Run the long tests: hours
 	@$(GO_BUILD) bin/suites . ./hack/suites
-	@exec bin/suites --long $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
+	@exec $(BATCH) bin/suites --long $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
 
 test-scale: tools ## Create 1000 Websites, restart the controller
 	cd test && $(GO) test -count=1 -timeout=60m -v -run='^(TestRestartedControllerWritesNothing|TestReadyDuringAFlood)$$' ./integration/controller -args -settled-websites=1000 -flood-websites=1000
