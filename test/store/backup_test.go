@@ -268,6 +268,12 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 				t.Fatalf("%s %s of Website %s was deleted", c.resource, c.name, c.website)
 			}
 		}
+		for _, c := range got {
+			// Their number alone could be right before the restored Website has its children.
+			if c.index(t) >= all {
+				return fmt.Errorf("%s %s of Website %s is still there", c.resource, c.name, c.website)
+			}
+		}
 		if len(got) != all*childrenOfEach {
 			return fmt.Errorf("%d children", len(got))
 		}
