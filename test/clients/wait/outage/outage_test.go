@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,7 +35,7 @@ var faults = []struct {
 }{
 	{
 		name:  "hangs",
-		begin: func(t *testing.T, etcd *devcluster.Process) { signal(t, etcd, syscall.SIGSTOP) },
+		begin: hang,
 		end:   func(t *testing.T, etcd *devcluster.Process) { signal(t, etcd, syscall.SIGCONT) },
 	},
 	{
@@ -58,6 +59,33 @@ func signal(t *testing.T, p *devcluster.Process, s syscall.Signal) {
 	if err := p.Signal(s); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// hang stops a process, and waits until all its threads have stopped. They can respond for some milliseconds after the
+// signal, if other processes use the processors.
+func hang(t *testing.T, p *devcluster.Process) {
+	t.Helper()
+	signal(t, p, syscall.SIGSTOP)
+	framework.WaitFor(t, p.Name()+" is stopped", func(context.Context) error {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
+		if err != nil {
+			return err
+		}
+		if len(threads) == 0 {
+			return errors.New("it has no threads")
+		}
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			if err != nil {
+				return err
+			}
+			// The state follows the name, which is in parentheses.
+			if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
+				return fmt.Errorf("%s: state %.1s", thread, state)
+			}
+		}
+		return nil
+	})
 }
 
 // TestOutage makes the Websites' etcd unavailable, and uses all other parts of the

@@ -116,7 +116,7 @@ func TestPartitionedReplica(t *testing.T) {
 	ready(t, first, http.StatusOK)
 
 	etcd := framework.Cluster.Process("website-etcd")
-	signal(t, etcd, syscall.SIGSTOP)
+	hang(t, etcd)
 	t.Cleanup(func() { _ = etcd.Signal(syscall.SIGCONT) })
 	ready(t, url, http.StatusOK)
 	ready(t, first, http.StatusOK)
