@@ -164,7 +164,8 @@ func normalized(namespace string, objects []unstructured.Unstructured) (state, e
 
 // normalizer replaces values that are unique to a run.
 type normalizer struct {
-	unique    *strings.Replacer
+	unique *strings.Replacer
+	// nodePorts are the numbers by Service.
 	nodePorts map[string]string
 	uids      sets.Set[types.UID]
 	// replicaSets counts ReplicaSets by owner and pods.
