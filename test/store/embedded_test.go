@@ -21,27 +21,6 @@ const (
 	all  = 50
 )
 
-// TestEmptyStoreAndARestartedGarbageCollector gives a website-apiserver with an embedded etcd an
-// empty data directory. A restarted garbage collector has cached no owners.
-func TestEmptyStoreAndARestartedGarbageCollector(t *testing.T) {
-	t.Parallel()
-	e := newEnvironment(t, devcluster.Options{})
-	e.createAndReconcile(t, 0, all)
-	children := e.mustHaveChildren(t)
-	e.replaceData(t, children, func(string) {}, func() {
-		server, url, manager := e.Process("website-apiserver"), e.WebsiteAPIServerURL(), e.Process("kube-controller-manager")
-		e.closed(t, server, url, "StoreEmpty", 0)
-		if err := manager.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := manager.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		// The garbage collector waits up to 30 seconds for its caches.
-		e.closed(t, server, url, "StoreEmpty", 30*time.Second+closedTime)
-	})
-}
-
 // replaceData starts website-apiserver with an empty data directory that prepare fills, checks by
 // check that the server is closed, and restores the right directory.
 func (e *environment) replaceData(t *testing.T, children map[types.UID]child, prepare func(data string), check func()) {
@@ -81,6 +60,16 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 	e.createAndReconcile(t, half, all)
 	children := e.mustHaveChildren(t)
 
+	t.Run("empty, and a restarted garbage collector, which has cached no owners", func(t *testing.T) {
+		e.replaceData(t, children, func(string) {}, func() {
+			e.closed(t, server, url, "StoreEmpty", 0)
+			if err := e.Process("kube-controller-manager").Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			// The garbage collector waits up to 30 seconds for its caches.
+			e.closed(t, server, url, "StoreEmpty", 30*time.Second+closedTime)
+		})
+	})
 	t.Run("older, without half of the Websites", func(t *testing.T) {
 		e.replaceData(t, children, func(data string) {
 			if err := os.CopyFS(data, os.DirFS(older)); err != nil {
