@@ -238,8 +238,6 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 		name: name, path: p.product(websiteAPIServer),
 		ports: []portUse{{name, port}},
 		args:  append(args, extra...),
-		// Tests bound its memory, which another GOGC would change.
-		env: []string{"GOGC=100"},
 		ready: func(ctx context.Context) error {
 			if err := p.check.url(ctx, httpsURL(port)+"/readyz"); err != nil {
 				return err
