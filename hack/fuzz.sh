@@ -17,7 +17,7 @@ cache=$(go env GOCACHE)/fuzz
 # information; -fuzz has the compiler count what an input covers.
 while read -r package; do
   mkdir -p "${programs}/${package}"
-  go test -c -vet=off -fuzz=. -ldflags='-s -w' -o "${programs}/${package}/fuzz.test" "./${package}"
+  GOGC=400 go test -c -vet=off -fuzz=. -ldflags='-s -w' -o "${programs}/${package}/fuzz.test" "./${package}"
 done < <(cut -d: -f1 <<<"${targets}" | xargs --no-run-if-empty dirname | sort -u)
 running=()
 while IFS=: read -r file target; do
