@@ -94,7 +94,6 @@ func TestSyncAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, framework.WithReplicas(3), withoutPolling)
 	first := s.repository.git(t, "rev-parse", "HEAD")
-	s.waitNewest(t, first, v1beta1.ReleaseCauseSpec)
 	visitors := startTraffic(t, s)
 
 	second := s.repository.release(t, "release-2")

@@ -200,7 +200,6 @@ func TestDeployTimes(t *testing.T) {
 	}
 	observed, times := watchPods(t, pods), &deployTimes{}
 	before := s.repository.git(t, "rev-parse", "HEAD")
-	s.waitNewest(t, before, v1beta1.ReleaseCauseSpec)
 	for round := range *deploys {
 		next := time.After(deployInterval)
 		before = s.measureRound(t, observed, times, before, fmt.Sprintf("round-%d", round))

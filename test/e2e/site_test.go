@@ -71,7 +71,7 @@ func withSecret(name string) func(*v1beta1.Website) {
 }
 
 // newSite publishes the first release of a new repository and waits until it is
-// served.
+// served and recorded.
 func newSite(t *testing.T, tweaks ...func(*v1beta1.Website)) *site {
 	t.Helper()
 	namespace := newNamespace(t)
@@ -79,6 +79,8 @@ func newSite(t *testing.T, tweaks ...func(*v1beta1.Website)) *site {
 	commit := r.release(t, "release-1")
 	s := applySite(t, newWebsite(namespace, r, tweaks...), r)
 	s.waitLive(t, commit)
+	// Visitors may get the commit before the controller records it, as the release to roll back to.
+	s.waitNewest(t, commit, v1beta1.ReleaseCauseSpec)
 	return s
 }
 
