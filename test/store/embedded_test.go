@@ -17,8 +17,8 @@ import (
 
 // half and all are numbers of Websites.
 const (
-	half = 25
-	all  = 50
+	half = 10
+	all  = 20
 )
 
 // replaceData starts website-apiserver with an empty data directory that prepare fills, checks by
@@ -44,7 +44,7 @@ func (e *environment) replaceData(t *testing.T, children map[types.UID]child, pr
 }
 
 // TestEmbeddedStoreIsReplaced gives a website-apiserver with an embedded etcd one wrong data
-// directory after the other, with 50 Websites.
+// directory after the other.
 func TestEmbeddedStoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{})
