@@ -1,6 +1,7 @@
 package robustness
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,10 +18,11 @@ import (
 )
 
 const (
-	// seededTime is the time during which a proxy is broken.
-	seededTime = 4 * time.Second
-	// seededAttempts is the number of attempts until a bug is detected: a slow machine makes too few
-	// requests for a bug that requires concurrent clients.
+	// seededRequests is the number of requests that a broken proxy answers, seededRate the most per second: watches
+	// end and resume meanwhile.
+	seededRequests, seededRate = 150, 25
+	// seededAttempts is the number of attempts until a bug is detected: some bugs require that clients make
+	// certain requests at the same time.
 	seededAttempts = 5
 )
 
@@ -72,10 +74,14 @@ func breakPromises(t *testing.T, bug seeded.Bug) []check.Violation {
 	e := newEnvironment(t, func(o *load.Options) {
 		o.Targets = map[string]*rest.Config{history.Balanced: proxy.Config()}
 		// Watches resume often, and writers conflict.
-		o.WatchTime, o.Websites, o.Rate = time.Second, 4, float32(*loadRate)/4
+		o.WatchTime, o.Websites, o.Rate = time.Second, 4, seededRate
 	})
-	r := &run{environment: e}
-	r.calm(seededTime)
+	framework.WaitFor(t, "the proxy has answered", func(context.Context) error {
+		if n := e.recorder.Count(0, e.recorder.Now(), served); n < seededRequests {
+			return fmt.Errorf("%d of %d requests", n, seededRequests)
+		}
+		return nil
+	})
 	proxy.Heal()
 	return check.Run(e.finish())
 }
