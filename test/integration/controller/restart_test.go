@@ -24,7 +24,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var settledWebsites = flag.Int("settled-websites", 80,
+var settledWebsites = flag.Int("settled-websites", 30,
 	"number of settled Websites over which the controller is restarted")
 
 var commit = strings.Repeat("a", 40)
