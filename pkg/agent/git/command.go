@@ -96,7 +96,11 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 	if file, ok := c.stdin.(*os.File); ok {
 		_ = file.Close()
 	}
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		// The context ended between two commands, and its cause is the reason.
+		return "", r.explain(c, context.Cause(ctx), "", false)
+	case err != nil:
 		return "", fmt.Errorf("starting git: %w", err)
 	}
 	if r.onStart != nil {

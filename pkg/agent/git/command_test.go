@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -57,6 +58,21 @@ func TestEnvironment(t *testing.T) {
 	}
 	if _, err := os.Stat(evil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the configuration of the user has run a command: %v", err)
+	}
+}
+
+// TestContextThatHasEnded: the cause is the reason why a command does not start, as it is why a command ends.
+func TestContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, "https://example.com/x.git")
+	for want, cause := range map[Reason]error{
+		ReasonTooLarge: failure(ReasonTooLarge, ""), ReasonTimedOut: context.DeadlineExceeded,
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		if _, err := r.run(ctx, command{args: []string{"version"}}); !isReason(err, want) {
+			t.Errorf("%v: %v, want %s", cause, err, want)
+		}
 	}
 }
 
