@@ -230,7 +230,7 @@ func remove(dir string) error {
 }
 
 // StartCluster starts a cluster on simulated nodes for one test, that is stopped when the
-// test ends.
+// test ends. If the test has failed, the logs are kept.
 func StartCluster(t *testing.T, options devcluster.Options) *devcluster.Cluster {
 	t.Helper()
 	options.Node = devcluster.NodeSimulated
@@ -239,6 +239,16 @@ func StartCluster(t *testing.T, options devcluster.Options) *devcluster.Cluster 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			for _, name := range cluster.Processes() {
+				if err := cluster.Process(name).Crash(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := keepLogs(t.Name(), cluster.Dir()); err != nil {
+				t.Error(err)
+			}
+		}
 		if err := cluster.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
