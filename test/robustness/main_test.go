@@ -22,7 +22,7 @@ import (
 
 var (
 	faultTime = flag.Duration("fault-time", 0, "how long each fault is injected again and again; 0: once")
-	loadRate  = flag.Float64("load-rate", 50, "requests per second of the load")
+	loadRate  = flag.Float64("load-rate", 100, "requests per second of the load")
 )
 
 const (
@@ -52,7 +52,7 @@ func calmTime() time.Duration {
 	if thorough() {
 		return 5 * time.Second
 	}
-	return time.Second
+	return 1500 * time.Millisecond
 }
 
 // pauseTime is the duration of a pause. The servers close connections to an unresponsive member of
@@ -68,5 +68,5 @@ func holdTime() time.Duration {
 	if thorough() {
 		return 5 * time.Second
 	}
-	return 1500 * time.Millisecond
+	return 2 * time.Second
 }
