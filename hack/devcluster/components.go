@@ -252,6 +252,8 @@ func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
 	// Simulated pods have no reachable addresses.
 	args = append(args, "--commit-observation=None")
+	// No kubelet restarts a controller that has lost its lease, and a busy machine can delay a renewal by ten seconds.
+	args = append(args, "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s")
 	return spec{
 		name: name, path: p.product(websiteController),
 		ports: []portUse{{name, port}},

@@ -30,6 +30,9 @@ func checkProfiling(t *testing.T, url string, want int) {
 // its lease.
 const leaseSeconds = 15
 
+// defaultLease are the flags of a lease as in an installation.
+var defaultLease = []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s"}
+
 // holder returns the holder of the controller's lease, empty when it is released.
 func holder(ctx context.Context, t *testing.T) (string, error) {
 	t.Helper()
@@ -50,11 +53,11 @@ func lease(ctx context.Context, t *testing.T) (coordinationv1.LeaseSpec, error) 
 func TestTwoControllersOneLeader(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	first := framework.Cluster.Process("website-controller")
-	// Only the parent of a process can read its exit code.
-	if framework.Joined() {
-		if err := first.Restart(ctx); err != nil {
-			t.Fatal(err)
-		}
+	// The lease of the cluster's controller lasts longer than the default. Only the parent of a process can read its exit
+	// code.
+	first.SetExtraArgs(defaultLease...)
+	if err := first.Restart(ctx); err != nil {
+		t.Fatal(err)
 	}
 	var leader string
 	framework.WaitFor(t, "the controller leads", func(ctx context.Context) (err error) {
@@ -64,12 +67,14 @@ func TestTwoControllersOneLeader(t *testing.T) {
 		}
 		return err
 	})
-	second, url, err := framework.Cluster.StartController(ctx, "website-controller-2", "--profiling")
+	second, url, err := framework.Cluster.StartController(ctx, "website-controller-2",
+		append([]string{"--profiling"}, defaultLease...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		// Later tests need the cluster's own controller.
+		first.SetExtraArgs()
 		if err := errors.Join(second.Stop(context.Background()), first.Restart(context.Background())); err != nil {
 			t.Error(err)
 		}
