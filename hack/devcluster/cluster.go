@@ -183,14 +183,13 @@ func (c *Cluster) add(s spec) *Process {
 	return p
 }
 
-// crashed returns a *ComponentError if a component has ended without being stopped.
-func (c *Cluster) crashed() error {
+// Crash returns a *ComponentError for each component that has ended without being stopped.
+func (c *Cluster) Crash() error {
+	var crashes []error
 	for _, name := range c.Processes() {
-		if err := c.Process(name).Crash(); err != nil {
-			return err
-		}
+		crashes = append(crashes, c.Process(name).Crash())
 	}
-	return nil
+	return errors.Join(crashes...)
 }
 
 // await waits until done returns nil. It returns an error at once if a component crashes,
@@ -199,7 +198,7 @@ func (c *Cluster) await(ctx context.Context, what string, done func(context.Cont
 	const timeout = DefaultReadyTimeout
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		if err := c.crashed(); err != nil {
+		if err := c.Crash(); err != nil {
 			return false, err
 		}
 		last = done(ctx)

@@ -51,7 +51,7 @@ func (c *Cluster) kubectlWait(ctx context.Context, args ...string) error {
 	defer cancel(nil)
 	watching.Go(func() {
 		_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(context.Context) (bool, error) {
-			err := c.crashed()
+			err := c.Crash()
 			if err != nil {
 				cancel(err)
 			}

@@ -103,7 +103,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 	}
 	if options.WithoutProduct {
-		return c.crashed()
+		return c.Crash()
 	}
 	registration, err := aggregator.NewForConfig(config)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		if err := c.install(ctx, client, registration); err != nil {
 			return err
 		}
-		return c.crashed()
+		return c.Crash()
 	}
 	if err := c.applyRoles(ctx, client); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startStage(ctx, stages.controller); err != nil {
 		return err
 	}
-	return c.crashed()
+	return c.Crash()
 }
 
 func (c *Cluster) startStages(ctx context.Context, stages [][]spec) error {

@@ -198,7 +198,7 @@ func Join(dir string) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	return c, c.crashed()
+	return c, c.Crash()
 }
 
 // linkKubectl creates a directory for PATH with kubectl, for users without kubectl.

@@ -240,12 +240,7 @@ func StartCluster(t *testing.T, options devcluster.Options) *devcluster.Cluster 
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, name := range cluster.Processes() {
-				if err := cluster.Process(name).Crash(); err != nil {
-					t.Error(err)
-				}
-			}
-			if err := keepLogs(t.Name(), cluster.Dir()); err != nil {
+			if err := errors.Join(cluster.Crash(), keepLogs(t.Name(), cluster.Dir())); err != nil {
 				t.Error(err)
 			}
 		}
