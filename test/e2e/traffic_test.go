@@ -14,7 +14,7 @@ import (
 
 const (
 	// trafficInterval is the time between two requests of a site's visitors.
-	trafficInterval = 40 * time.Millisecond
+	trafficInterval = 20 * time.Millisecond
 	// trafficVisitors is the number of concurrent visitors. One of them keeps its
 	// connection, as a browser does.
 	trafficVisitors = 4
