@@ -2,7 +2,10 @@
 
 package devcluster
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // startAttributes puts a child into a session or a process group of its own. On this
 // system, its life cannot be tied to its parent's.
@@ -12,3 +15,6 @@ func startAttributes(detached bool) *syscall.SysProcAttr {
 	}
 	return &syscall.SysProcAttr{Setpgid: true}
 }
+
+// setTimerSlack does nothing: this system has no timer slack.
+func setTimerSlack(time.Duration) error { return nil }
