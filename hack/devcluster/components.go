@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Names of the components, used for processes, files and messages.
@@ -21,10 +20,6 @@ const (
 	websiteAPIServer      = "website-apiserver"
 	websiteController     = "website-controller"
 )
-
-// timerSlack lets the kernel join the wake-ups of a component's hundreds of periodic timers, which cost an idle cluster
-// most of its processor time. The product has the timers of an installation.
-const timerSlack = 50 * time.Millisecond
 
 // auditPolicy records the user, the request and the status code, once per request, for
 // both API servers. Bodies are left out: they contain Secrets. Requests of Kubernetes' own
@@ -88,7 +83,7 @@ func (p *plan) etcdMember(m etcdMember) spec {
 		args = append(args, "--unsafe-no-fsync")
 	}
 	return spec{
-		name: m.name, path: p.programs[etcd], timerSlack: timerSlack,
+		name: m.name, path: p.programs[etcd],
 		ports: []portUse{{m.name, m.port}, {m.name + "-peer", m.peerPort}},
 		args:  args,
 		ready: func(ctx context.Context) error { return p.check.etcd(ctx, url+"/readyz") },
@@ -100,7 +95,7 @@ func (p *plan) etcdMember(m etcdMember) spec {
 func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 	l := p.layout
 	return spec{
-		name: name, path: p.programs[kubeAPIServer], timerSlack: timerSlack,
+		name: name, path: p.programs[kubeAPIServer],
 		ports: []portUse{{name, port}},
 		args: append([]string{
 			"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
@@ -176,7 +171,7 @@ func (p *plan) kubeControllerManager() spec {
 		controllers += ",-endpoints-controller"
 	}
 	return spec{
-		name: kubeControllerManager, path: p.programs[kubeControllerManager], timerSlack: timerSlack,
+		name: kubeControllerManager, path: p.programs[kubeControllerManager],
 		ports: []portUse{{kubeControllerManager, port}},
 		args: append(append(p.client(kubeControllerManager), p.server(kubeControllerManager, port)...),
 			"--controllers="+controllers,
@@ -201,7 +196,7 @@ func (p *plan) kubeControllerManager() spec {
 func (p *plan) kubeScheduler() spec {
 	port := p.settings.Ports.Scheduler
 	return spec{
-		name: kubeScheduler, path: p.programs[kubeScheduler], timerSlack: timerSlack,
+		name: kubeScheduler, path: p.programs[kubeScheduler],
 		ports: []portUse{{kubeScheduler, port}},
 		args:  append(append(p.client(kubeScheduler), p.server(kubeScheduler, port)...), "--leader-elect=false"),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
@@ -213,7 +208,7 @@ func (p *plan) kwok() spec {
 	port := p.settings.Ports.Kwok
 	address := loopback(port)
 	return spec{
-		name: kwok, path: p.programs[kwok], timerSlack: timerSlack,
+		name: kwok, path: p.programs[kwok],
 		ports: []portUse{{kwok, port}},
 		args: []string{
 			"--kubeconfig=" + p.layout.kubeconfig(kwok),
@@ -258,9 +253,7 @@ func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	// Simulated pods have no reachable addresses.
 	args = append(args, "--commit-observation=None")
 	// No kubelet restarts a controller that has lost its lease, and a busy machine can delay a renewal by ten seconds.
-	// Renewals each second, the default, were a third of the audited requests of an idle cluster.
-	args = append(args, "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s",
-		"--leader-elect-retry-period=10s")
+	args = append(args, "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s")
 	return spec{
 		name: name, path: p.product(websiteController),
 		ports: []portUse{{name, port}},

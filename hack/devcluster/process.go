@@ -32,8 +32,6 @@ type spec struct {
 	// within returns the first process of the node that it runs in; nil: it runs on
 	// the host.
 	within func() int
-	// timerSlack is how much later than asked its threads may wake; 0: as this process.
-	timerSlack time.Duration
 	// ready probes the component once.
 	ready func(context.Context) error
 }

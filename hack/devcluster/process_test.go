@@ -3,7 +3,6 @@ package devcluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,30 +51,6 @@ func TestProcessLife(t *testing.T) {
 	}
 	if err := p.Stop(ctx); err != nil {
 		t.Errorf("stopping an ended process: %v", err)
-	}
-}
-
-func TestTimerSlack(t *testing.T) {
-	own, err := os.ReadFile("/proc/self/timerslack_ns")
-	if err != nil {
-		t.Skipf("no timer slack to read: %v", err)
-	}
-	for name, want := range map[string]string{"0": string(own), "50ms": "50000000\n"} {
-		t.Run(name, func(t *testing.T) {
-			p := newTestProcess(newLayout(t), "component", roleRuns)
-			slack, err := time.ParseDuration(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.spec.timerSlack = slack
-			if err := p.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			got, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", p.PID()))
-			if err != nil || string(got) != want {
-				t.Errorf("the timer slack is %q (%v), want %q", got, err, want)
-			}
-		})
 	}
 }
 

@@ -73,9 +73,6 @@ func (p *Process) launch(r *run, log *os.File) error {
 		runtime.LockOSThread()
 		err := p.enter()
 		if err == nil {
-			err = setTimerSlack(p.spec.timerSlack)
-		}
-		if err == nil {
 			err = cmd.Start()
 		}
 		started <- err

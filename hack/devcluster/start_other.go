@@ -2,10 +2,7 @@
 
 package devcluster
 
-import (
-	"syscall"
-	"time"
-)
+import "syscall"
 
 // startAttributes puts a child into a session or a process group of its own. On this
 // system, its life cannot be tied to its parent's.
@@ -15,6 +12,3 @@ func startAttributes(detached bool) *syscall.SysProcAttr {
 	}
 	return &syscall.SysProcAttr{Setpgid: true}
 }
-
-// setTimerSlack does nothing: this system has no timer slack.
-func setTimerSlack(time.Duration) error { return nil }
