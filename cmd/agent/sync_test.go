@@ -134,15 +134,9 @@ func TestSyncDuringFetch(t *testing.T) {
 	r.push("two")
 	ended := make(chan agent.Status, 1)
 	go func() {
-		var status agent.Status
-		for status.Synced != "second" {
-			var err error
-			status, err = p.send(url.Values{
-				requests.ParameterSync: {"second"}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {status.Revision},
-			})
-			if err != nil {
-				break
-			}
+		status, err := p.synced("second", "")
+		if err != nil {
+			t.Error(err)
 		}
 		ended <- status
 	}()
