@@ -31,7 +31,8 @@ func checkProfiling(t *testing.T, url string, want int) {
 const leaseSeconds = 15
 
 // defaultLease are the flags of a lease as in an installation.
-var defaultLease = []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s"}
+var defaultLease = []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s",
+	"--leader-elect-retry-period=1s"}
 
 // holder returns the holder of the controller's lease, empty when it is released.
 func holder(ctx context.Context, t *testing.T) (string, error) {
