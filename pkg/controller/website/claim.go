@@ -42,6 +42,12 @@ func (r *reconciler) claim(ctx context.Context, run *reconciliation) *problem.Pr
 	if deployment != nil {
 		run.input.Template = r.children.ConfigMaps.TemplateHash(deployment)
 	}
+	if run.memory.hasStatus && website.Status.ObservedGeneration == 0 {
+		// The cache lacks the status, so it may also lack the deletion, after which children are not created again.
+		if p := r.children.Deployments.MayOwn(ctx, website, name); p != nil {
+			return p
+		}
+	}
 	wasAttempted := run.memory.isAttempted
 	run.memory.isAttempted = website.Status.ObservedGeneration == 0
 	run.isNew = run.memory.isAttempted && !wasAttempted && deployment == nil

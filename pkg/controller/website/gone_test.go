@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -11,12 +12,19 @@ import (
 // deleted Website before the cache shows that it is deleted.
 func TestGoneWebsiteGetsNothingBack(t *testing.T) {
 	website := newWebsite(func(w *v1beta1.Website) { w.Generation = 1 })
+	deleted := func(f *fixture) {
+		if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), website.Namespace,
+			website.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	tests := map[string]func(f *fixture){
-		"deleted": func(f *fixture) {
-			if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), website.Namespace,
-				website.Name); err != nil {
-				t.Fatal(err)
-			}
+		"deleted": deleted,
+		"deleted, and its watch ended before its status arrived": func(f *fixture) {
+			deleted(f)
+			f.cacheWebsite(website)
+			// The written status is forgotten after a time.
+			f.controller.reconciler.websites = children.NewCache(f.controller.reconciler.websiteIndex)
 		},
 		"made again under its name": func(f *fixture) {
 			another := newWebsite()

@@ -32,6 +32,8 @@ type remembered struct {
 	// isAttempted is true if the controller has tried to create the children of a Website without a
 	// status.
 	isAttempted bool
+	// hasStatus is true if the controller has written a status with a generation.
+	hasStatus bool
 	// portRefused is the time since when the node port of a deleted Service is rejected, or zero.
 	portRefused time.Time
 	// handover is the time since when the routes stay for another Website, or zero.

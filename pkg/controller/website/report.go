@@ -105,6 +105,7 @@ func (r *reconciler) writeStatus(ctx context.Context, run *reconciliation, curre
 // statusWritten ends the delay of a status after its write.
 func (k *remembered) statusWritten(before, after *v1beta1.WebsiteStatus, now time.Time) {
 	k.statusChanged = time.Time{}
+	k.hasStatus = after.ObservedGeneration != 0
 	if !hasAnotherCommit(before, after) {
 		return
 	}

@@ -119,7 +119,7 @@ func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name s
 	case !c.isOrphanOf(website, c.trim(orphan)):
 		return nil
 	}
-	if p := c.mayOwn(ctx, website, name); p != nil {
+	if p := c.MayOwn(ctx, website, name); p != nil {
 		return p
 	}
 	applied, err := c.Extract(orphan, cached.FieldManager)

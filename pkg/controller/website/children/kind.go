@@ -99,7 +99,7 @@ func (k *Kind[S, T, A]) Find(ctx context.Context, website *v1beta1.Website, name
 		k.cache.Mutation(child)
 		return child, nil
 	case k.isOrphanOf(website, child):
-		if p := k.mayOwn(ctx, website, name); p != nil {
+		if p := k.MayOwn(ctx, website, name); p != nil {
 			return none, p
 		}
 		return child, nil
@@ -183,9 +183,10 @@ func (k *Kind[S, T, A]) create(ctx context.Context, website *v1beta1.Website, de
 	*problem.Problem) {
 	var none T
 	name := *desired.GetName()
-	// A Website without a status has never had children that could be gone.
+	// A Website without a status has never had children that could be gone, unless the cache lacks its status:
+	// then the caller has asked.
 	if website.Status.ObservedGeneration != 0 {
-		if p := k.mayOwn(ctx, website, name); p != nil {
+		if p := k.MayOwn(ctx, website, name); p != nil {
 			return none, Unchanged, p
 		}
 	}

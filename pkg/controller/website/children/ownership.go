@@ -48,11 +48,11 @@ func isPreviewOf(website *v1beta1.Website, child any) bool {
 	return ok && preview.Labels[api.LabelPreviewOf] == website.Name
 }
 
-// mayOwn checks on the API server that a Website still exists, before it adopts an orphan or a
+// MayOwn checks on the API server that a Website still exists, before it adopts an orphan or a
 // missing child is created again. The cache may lack the deletion of the Website: it has another
 // watch than the children, whose garbage collection may be observed first. A child that is created
 // then would undo an orphaning deletion, and be deleted again after any other.
-func (k *Kind[S, T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name string) *problem.Problem {
+func (k *Kind[S, T, A]) MayOwn(ctx context.Context, website *v1beta1.Website, name string) *problem.Problem {
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
