@@ -254,7 +254,7 @@ func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	args = append(args, "--commit-observation=None")
 	// No kubelet restarts a controller that has lost its lease, and a busy machine can delay a renewal by ten seconds.
 	args = append(args, "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s")
-	// The default of a second, for fast successors, is most of the writes of a cluster that waits.
+	// With the default of a second, the renewals are most of the writes of an idle cluster.
 	args = append(args, "--leader-elect-retry-period=10s")
 	return spec{
 		name: name, path: p.product(websiteController),
