@@ -34,7 +34,7 @@ func main() {
 	flag.StringVar(&o.suites, "suite", "", "Run these suites only, separated by commas")
 	flag.BoolVar(&o.long, "long", false, "Run the long suites only, which are left out otherwise")
 	flag.BoolVar(&o.list, "list", false, "Print the suites and exit")
-	flag.IntVar(&o.parallel, "parallel", 3, "The maximum number of suites that run at once")
+	flag.IntVar(&o.parallel, "parallel", 2, "The maximum number of suites that run at once")
 	flag.StringVar(&o.coverage, "coverage", "", "Add coverage data of pkg/ to this directory, and a profile")
 	flag.Parse()
 	passed, err := run(ctx, os.Stdout, o, flag.Args())

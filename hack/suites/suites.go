@@ -54,7 +54,8 @@ var unitFlags = []string{"-p=4", "-parallel=6"}
 
 // suites are in the order in which they start. Those on a real node run one after the other and take longest, so e2e
 // comes first. It starts beside the suites that wait most of the time, robustness and outage. Those that need the
-// processors come last, short ones at the end, so that both are busy until the end.
+// processors come last, short ones at the end, so that both are busy until the end. Two run at once by default: with
+// three, all take as long together, and each of them half as long again, nearer to the timeouts of its tests.
 var suites = []suite{
 	{
 		name: "e2e", about: "pages from git repositories", budget: 12 * time.Minute, needs: node,
