@@ -32,7 +32,7 @@ func StartServer(t *testing.T, args ...string) *Server {
 }
 
 // StartClosedServer is StartServer for a server that stays closed, or does not start at all: the objects of the cluster
-// are owned by Websites of another store, and nobody accepts that of this server.
+// are owned by Websites of another store, and the store of this server is not accepted.
 func StartClosedServer(t *testing.T, args ...string) *Server {
 	t.Helper()
 	name := "apiserver-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
