@@ -32,7 +32,7 @@ type remembered struct {
 	// isAttempted is true if the controller has tried to create the children of a Website without a
 	// status.
 	isAttempted bool
-	// hasStatus is true if the controller has written a status with a generation.
+	// hasStatus is true if the controller has written a status with an observed generation.
 	hasStatus bool
 	// portRefused is the time since when the node port of a deleted Service is rejected, or zero.
 	portRefused time.Time
